@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
-from typing import NoReturn
+
+from bot.cli.main import main as run_command
 
 
-def main() -> NoReturn:
-    """Run the command line and end the process with its exit code, without taking every parsed file apart first."""
-    gc.disable()  # there is no garbage in what is imported, and all of it stays
-    # Not above: each process that is started to share the work imports this file.
-    from bot.cli.main import main as run
-
+def main() -> int:
+    """Run the command line; gives the exit code of the process."""
+    code = run_command()
+    # The syntax trees of a review refer to each other, and at its end Python would look through
+    # all of them for garbage once more: 2.2 of 6.8 s of CPU for a change of 139 files. What is
+    # frozen is left alone.
     gc.freeze()
-    gc.enable()
-    code = run()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    return code
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -20,8 +20,7 @@ _REVIEW = re.compile(r"<!-- specbot:review ([0-9a-f]{40,64}) ([0-9a-f]{16}) -->"
 
 class ReviewMark(NamedTuple):
     """`head` is the commit that was reviewed; `digest` identifies everything the review said about
-    it.
-    """
+    it."""
 
     head: str
     digest: str
@@ -33,10 +32,8 @@ def finding_mark(fingerprint: str) -> str:
 
 
 def review_mark(payload: Mapping[str, Any]) -> str:
-    """The first line of the body of a review.
-
-    `payload` is the review before this line is added to it.
-    """
+    """The first line of the body of a review. `payload` is the review before this line is added to
+    it."""
     text = json.dumps(payload, ensure_ascii=True, sort_keys=True)
     digest = hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
     return f"<!-- specbot:review {payload['commit_id']} {digest} -->\n\n"

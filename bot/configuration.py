@@ -16,17 +16,19 @@ from checks.registry import RULES
 def configuration(tree: Tree | None, file: str | None, profile: str | None) -> Config:
     """`file`, else the `.specbot.toml` of `tree`, over its profile. Raises `UserError`."""
     if file is not None:
-        return checked(read_text(file), file, profile, tree)
+        return parse_configuration(read_text(file), file, profile, tree)
     data = tree.read(FILE) if tree is not None else None
     if data is None:
-        return checked(None, FILE, profile, tree)
+        return parse_configuration(None, FILE, profile, tree)
     try:
-        return checked(data.decode("utf-8-sig"), FILE, profile, tree)
+        return parse_configuration(data.decode("utf-8-sig"), FILE, profile, tree)
     except UnicodeDecodeError as error:
         raise UserError("not-utf8", path=FILE) from error
 
 
-def checked(text: str | None, where: str, profile: str | None, tree: Tree | None) -> Config:
+def parse_configuration(
+    text: str | None, where: str, profile: str | None, tree: Tree | None
+) -> Config:
     """The configuration in `text`; `where` names it in an error."""
     try:
         config = load(text, profile=profile, tree=tree)

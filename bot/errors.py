@@ -7,7 +7,8 @@ from typing import Any
 
 
 class UserError(Exception):
-    """Something the person can put right. `key` names a sentence in `templates/words/errors.toml`."""
+    """Something the person can put right. `key` names a sentence in
+    `templates/words/errors.toml`."""
 
     def __init__(self, key: str, /, **args: Any) -> None:
         super().__init__(key, args)

@@ -29,7 +29,8 @@ def write_output(text: str, name: str | None) -> None:
 
 
 def write_chunks(chunks: Iterable[bytes], name: str | None) -> None:
-    """Write bytes as they come, as `write_output` does; where `chunks` raises, the file stays as it was."""
+    """Write bytes as they come, as `write_output` does; where `chunks` raises, the file stays as it
+    was."""
     try:
         if name is not None:
             _replace(Path(name), chunks)

@@ -1,4 +1,5 @@
-"""Logs: one JSON object a line on standard error, with delivery, pull request and workflow, and without secrets."""
+"""Logs: one JSON object a line on standard error, with delivery, pull request and workflow, and
+without secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""From a repository and two revisions to a reviewed change: what every command and the service do alike."""
+"""From a repository and two revisions to a reviewed change: what every command and the service do
+alike."""
 
 from __future__ import annotations
 
@@ -92,7 +93,7 @@ def run_analysis(
 
     Git looks into the past meanwhile. `threads` is what people said, None where nobody was asked.
     """
-    with history_prefetch.asked(git, compared, change) as queries:
+    with history_prefetch.prefetch(git, compared, change) as queries:
         report = review_change()
         past = history(queries, change)
     analysis = analyse(report.review, report.facts, past, threads)
@@ -100,7 +101,8 @@ def run_analysis(
 
 
 def progress_on_terminal(words: Catalog) -> Callable[[str], None]:
-    """Shows which rule runs, on standard error and only where that is a terminal; an empty name clears the line."""
+    """Shows which rule runs, on standard error and only where that is a terminal; an empty name
+    clears the line."""
     if not sys.stderr.isatty():
         return lambda _: None
 

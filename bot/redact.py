@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-# GitHub's tokens by prefix, with what follows the dots of the stateless `ghs_` form; fine-grained tokens; installation
-# tokens of old; JWTs; keys; credentials in URLs and in headers.
+# GitHub's tokens by prefix, with what follows the dots of the stateless `ghs_` form; fine-grained
+# tokens; installation tokens of old; JWTs; keys; credentials in URLs and in headers.
 _SECRETS = re.compile(
     r"\bgh[a-z]_[A-Za-z0-9][A-Za-z0-9._-]*"
     r"|\bgithub_pat_\w+"

@@ -14,9 +14,9 @@ from io import BytesIO
 HIGHEST_RATIO = 200
 _SMALL = 1 << 20
 _CHUNK = 1 << 20
-# What `zipfile` and its decompressors raise for bytes that are no such archive; a place in the file that no file has
-# is an OverflowError.
-_BROKEN = (
+# What `zipfile` and its decompressors raise for bytes that are no such archive; a place in the file
+# that no file has is an OverflowError.
+_ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
@@ -35,13 +35,14 @@ class BadArchive(Exception):
 
 @contextmanager
 def opened(archive: bytes, most_members: int) -> Iterator[zipfile.ZipFile]:
-    """The zip file, to be read inside. Raises `BadArchive`, also for what turns out to be broken there."""
+    """The zip file, to be read inside. Raises `BadArchive`, also for what turns out to be broken
+    there."""
     try:
         with zipfile.ZipFile(BytesIO(archive)) as made:
             if len(made.infolist()) > most_members:
                 raise BadArchive("members")
             yield made
-    except _BROKEN as error:
+    except _ZIP_ERRORS as error:
         raise BadArchive(type(error).__name__) from None
 
 
@@ -51,7 +52,8 @@ def plain(member: zipfile.ZipInfo) -> bool:
 
 
 def read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
-    """A member of at most `most` bytes: what comes out counts, not what the archive says of it. Raises `BadArchive`."""
+    """A member of at most `most` bytes: what comes out counts, not what the archive says of it.
+    Raises `BadArchive`."""
     made = bytearray()
     with archive.open(member) as stream:
         while chunk := stream.read(_CHUNK):

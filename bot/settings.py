@@ -1,4 +1,7 @@
-"""Settings of the service, from the environment and a TOML file; the environment wins. Secrets are never shown."""
+"""Settings of the service, from the environment and a TOML file; the environment wins.
+
+Secrets are never shown.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +31,16 @@ from pydantic_settings import (
 )
 
 from bot.errors import UserError
-from bot.github import Endpoint, urls
-from bot.web.access import OAuth
+from bot.github import Endpoint, OAuth, urls
 
 _PREFIX = "SPECBOT_"
+_CONFIG_FILE = f"{_PREFIX}CONFIG_FILE"
+# Where sockets of the machine's services are.
+_RUNTIME_DIR = Path("/run")
 
 
 class Settings(BaseSettings):
-    """`SPECBOT_APP_ID` in the environment is `app_id` in the file."""
+    """`SPECBOT_APP_ID` in the environment is `app_id` in the file. Made by `load`."""
 
     model_config = SettingsConfigDict(env_prefix=_PREFIX, extra="forbid", hide_input_in_errors=True)
 
@@ -68,7 +73,8 @@ class Settings(BaseSettings):
     local_kernels: Literal["cuda", "cpu"] | None = None
     gpu_minutes_per_pull: int = Field(240, ge=0)
     gpu_minutes_per_day: int = Field(1440, ge=0)
-    # What is lost is made good within ten minutes: a minute is for the looking, and for deliveries too young to fail.
+    # What is lost is made good within ten minutes, of which a minute is for the looking, and for
+    # deliveries that are too young to have failed.
     redeliver_every: float = Field(300.0, gt=0.0)
     reconcile_every: float = Field(540.0, gt=0.0)
     ci_gather: float = Field(30.0, gt=0.0)
@@ -79,16 +85,16 @@ class Settings(BaseSettings):
     @field_validator("webhook_secrets", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
-        return (
-            [part.strip() for part in value.split(",") if part.strip()]
-            if isinstance(value, str)
-            else value
-        )
+        if not isinstance(value, str):
+            return value
+        parts = [part.strip() for part in value.split(",")]
+        return [part for part in parts if part]
 
     @field_validator("webhook_secrets")
     @classmethod
     def _strong(cls, value: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
-        if not value or any(not secret.get_secret_value().strip() for secret in value):
+        secrets = [secret.get_secret_value().strip() for secret in value]
+        if not secrets or "" in secrets:
             raise UserError("settings-webhook-secrets")
         return value
 
@@ -116,7 +122,8 @@ class Settings(BaseSettings):
 
     @property
     def oauth(self) -> OAuth | None:
-        """The App's OAuth client, by which people sign in to see pages of private repositories; None without one."""
+        """The App's OAuth client, by which people sign in to see pages of private repositories;
+        None without one."""
         if self.client_id is None or self.client_secret is None:
             return None
         return OAuth(
@@ -124,21 +131,27 @@ class Settings(BaseSettings):
         )
 
     def baselines(self, repository: int) -> Path:
-        """The store of a repository's logprob baselines; for several hosts `baselines_dir` is a folder they share."""
-        return (self.baselines_dir or self.data_dir / "baselines") / str(repository)
+        """The store of a repository's logprob baselines.
+
+        Where there are several hosts, `baselines_dir` is a folder that they share.
+        """
+        folder = self.baselines_dir or self.data_dir / "baselines"
+        return folder / str(repository)
+
+    @property
+    def config_file(self) -> Path | None:
+        """The TOML file that these settings were read from."""
+        file = self.model_config.get("toml_file")
+        return file if isinstance(file, Path) else None
 
     @property
     def hidden(self) -> tuple[Path, ...]:
-        """What code under test must not see, besides what only root may: our secrets and data, sockets of services."""
-        config = os.environ.get(f"{_PREFIX}CONFIG_FILE")
-        known = (
-            self.data_dir,
-            self.baselines_dir,
-            self.private_key_file,
-            config and Path(config),
-            Path("/run"),
-        )
-        return tuple(path.resolve() for path in known if path and path.exists())
+        """What code under test must not see, besides what only root may: our secrets and data, and
+        the sockets of services."""
+        own = (self.data_dir, self.baselines_dir, self.private_key_file, self.config_file)
+        paths = [path for path in own if path is not None]
+        paths.append(_RUNTIME_DIR)
+        return tuple(path.resolve() for path in paths if path.exists())
 
     @property
     def endpoint(self) -> Endpoint:
@@ -166,32 +179,52 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        file = os.environ.get(f"{_PREFIX}CONFIG_FILE")
-        toml = (TomlConfigSettingsSource(settings_cls, Path(file)),) if file else ()
-        return (init_settings, env_settings, *toml)
+        return (init_settings, env_settings, TomlConfigSettingsSource(settings_cls))
 
 
-def load(file: str | None, **given: Any) -> Settings:
-    """The settings; `file` stands for `SPECBOT_CONFIG_FILE`, and what is `given` and not None wins over everything.
+def load(file: str | None, **overrides: Any) -> Settings:
+    """The settings from the environment and a TOML file.
 
-    Raises `UserError` that names what is missing or wrong.
+    `file` stands for `SPECBOT_CONFIG_FILE`; what is in `overrides` and not None wins over
+    everything. Raises `UserError` that names what is missing or wrong.
     """
-    if file is not None:
-        os.environ[f"{_PREFIX}CONFIG_FILE"] = file
-    name = os.environ.get(f"{_PREFIX}CONFIG_FILE")
+    name = file if file is not None else os.environ.get(_CONFIG_FILE)
+    given = {key: value for key, value in overrides.items() if value is not None}
     try:
-        if name is not None:
-            tomllib.loads(Path(name).read_text("utf-8"))
-        return Settings(**{key: value for key, value in given.items() if value is not None})
+        return _settings_class(name)(**given)
     except ValidationError as error:
-        missing = [
-            f"{_PREFIX}{e['loc'][0]}".upper() for e in error.errors() if e["type"] == "missing"
-        ]
-        if missing:
-            raise UserError("settings-missing", names=missing) from None
-        said = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
-        raise UserError("settings", problems=said) from None
+        raise _as_user_error(error) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError("settings", problems=[f"{name}: {error}"]) from None
     except OSError as error:
         raise UserError("unreadable", path=name or "", reason=error.strerror) from None
+
+
+def _settings_class(file: str | None) -> type[Settings]:
+    """`Settings` that read `file`. Raises what reading it as TOML raises."""
+    if file is None:
+        return Settings
+    path = Path(file)
+    # pydantic-settings takes a file that is not there for an empty one.
+    tomllib.loads(path.read_text("utf-8"))
+
+    class FileSettings(Settings):
+        model_config = SettingsConfigDict(toml_file=path)
+
+    return FileSettings
+
+
+def _as_user_error(error: ValidationError) -> UserError:
+    problems = error.errors()
+    missing = [
+        f"{_PREFIX}{problem['loc'][0]}".upper()
+        for problem in problems
+        if problem["type"] == "missing"
+    ]
+    if missing:
+        return UserError("settings-missing", names=missing)
+    sentences = []
+    for problem in problems:
+        place = ".".join(str(part) for part in problem["loc"])
+        sentences.append(f"{place}: {problem['msg']}")
+    return UserError("settings", problems=sentences)

@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 from jinja2 import meta
 
-from bot.i18n.catalog import LANGUAGES, TEMPLATES, Catalog, _phrases, _tables
+from bot.i18n.catalog import LANGUAGES, TEMPLATES, Catalog
 from bot.i18n.escape import Html, Markdown
-from bot.i18n.short import short
-from bot.i18n.templates import Phrases
 from checks.core.finding import Message
 from checks.registry import RULES
 
@@ -44,7 +42,7 @@ def sentences(path: Path) -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
 def test_both_languages_say_the_same(path):
-    environment = Catalog("en").phrases.environment
+    environment = Catalog("en").renderer.environment
     for key, said in sentences(path).items():
         assert sorted(said) == sorted(LANGUAGES), key
         assert all(text.strip() for text in said.values()), key
@@ -56,15 +54,10 @@ def test_both_languages_say_the_same(path):
 
 
 @pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
-def test_each_table_alone_says_what_the_file_says(path):
-    assert {key: tomllib.loads(text) for key, text in _tables(path).items()} == sentences(path)
-
-
-@pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
 def test_sentences_are_well_formed(path):
     for key, said in sentences(path).items():
         for language, text in said.items():
-            Catalog(language).phrases.environment.from_string(text)
+            Catalog(language).renderer.environment.from_string(text)
             if key.startswith("message.") or key == "summary":
                 assert "\n" not in text.strip(), key
         zh = re.sub(r"\{[{%].*?[}%]\}|`[^`]*`", "码", said["zh"])
@@ -74,87 +67,15 @@ def test_sentences_are_well_formed(path):
         )
 
 
-@pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
-def test_the_short_way_says_what_jinja_says(path):
-    phrases = Catalog("zh", Markdown()).phrases
-    for said in sentences(path).values():
-        for text in said.values():
-            if write := short(text, phrases.filters):
-                template = phrases.environment.from_string(text)
-                for args in arguments(text, phrases.environment):
-                    assert write(args) == template.render(args), (text, args)
-
-
-def test_what_is_compiled_serves_all_who_write_the_same(monkeypatch):
-    _phrases.cache_clear()
+def test_a_template_is_compiled_once_for_all_who_write_the_same():
+    message = Message("paste-range", {"folders": ["a"], "more": 1})
+    sentence = sentences(TEMPLATES / "rules" / "convention.toml")["message.paste-range"]["en"]
     Catalog("en", Markdown()).prepare("rules/convention*.toml")
-    monkeypatch.setattr(Phrases, "_jinja", None)
-    said = Catalog("en", Markdown()).message(
-        "convention", Message("paste-range", {"folders": ["a"], "more": 1})
-    )
+    compiled = Catalog("en", Markdown()).renderer.compile(sentence)
+    said = Catalog("en", Markdown()).message("convention", message)
     assert said == "Touches `a` and 1 more folder."
-    with pytest.raises(TypeError):
-        Catalog("en", Html()).message(
-            "convention", Message("paste-range", {"folders": ["a"], "more": 1})
-        )
-
-
-def test_most_sentences_go_the_short_way():
-    filters = Catalog("en").phrases.filters
-    texts = [
-        text
-        for path in [*GENERAL, *OF_RULES]
-        for said in sentences(path).values()
-        for text in said.values()
-    ]
-    assert sum(short(text, filters) is not None for text in texts) > 0.9 * len(texts)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{% if a %}\nb\n{% endif %}\n",
-        "  {% if a %}b{% endif %}",
-        "{% for x in a %}{{ x }}{% endfor %}",
-        "{{ a.b }}",
-        "{{ a | upper }}",
-        "{# a #}",
-        "{% if a > 1 %}b{% endif %}",
-        "{% if (a or b) and a %}b{% endif %}",
-        "{% if true %}b{% endif %}",
-        "{% if a %}b",
-        "{% endif %}",
-        "{%- if a %}b{% endif %}",
-    ],
-)
-def test_what_only_jinja_reads(text):
-    assert short(text, Catalog("en").phrases.filters) is None
-
-
-def arguments(text, environment):
-    """Values that lead through the arms of a template: all that say something, none, and each that is compared."""
-    names = sorted(meta.find_undeclared_variables(environment.parse(text)))
-    values = {n: "a_b@c" for n in names}
-    for filter_, value in (
-        ("codes", ["x", "y|z"]),
-        ("items", ["x", "y_z"]),
-        ("length", ["x"]),
-        ("hex", 31),
-    ):
-        values |= dict.fromkeys(re.findall(rf"(\w+) *\| *{filter_}\b", text), value)
-    yield values
-    yield values | dict.fromkeys(re.findall(r"(\w+) *\| *plural\b", text), 1)
-    tested = [
-        n
-        for condition in re.findall(r"\{% (?:el)?if ([^%]*) %\}", text)
-        for n in re.findall(r"\w+", condition)
-    ]
-    for tell in (*((n,) for n in names), names):
-        yield values | {
-            n: [] if isinstance(values[n], list) else "" for n in tell if n in tested and n != "hex"
-        }
-    for n, compared in re.findall(r"(\w+) == '(\w+)'", text):
-        yield values | {n: compared}
+    assert Catalog("en", Markdown()).renderer.compile(sentence) is compiled
+    assert Catalog("en", Html()).renderer.compile(sentence) is not compiled
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.ID)

@@ -1,7 +1,7 @@
 """Review the pull request of the event, post it, and end as `--fail-on` says.
 
-The history comes from the checkout in `GITHUB_WORKSPACE`, the rest from the event's file: no text of a pull request
-passes through a shell.
+The history comes from the checkout in `GITHUB_WORKSPACE`, the rest from the event's file: no text
+of a pull request passes through a shell.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 
 from bot.action.event import Event, read_event
-from bot.action.summary import commands, summarise
+from bot.action.summary import workflow_commands, write_summary
 from bot.cli.arguments import Parser
-from bot.cli.exit_codes import guarded
+from bot.cli.exit_codes import run_with_exit_code
 from bot.cli.review import exit_code
 from bot.errors import UserError
 from bot.files import write_output
@@ -24,14 +24,14 @@ from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.i18n.escape import Markdown
 from bot.pipeline import open_change, run_review
 from bot.reports import format_named
-from bot.workflows.check_output import notes
+from bot.workflows.check_output import finding_annotations
 
 
 def main() -> int:
     """The step's exit code."""
     arguments = sys.argv[1:]
     asked = next((a.partition("=")[2] for a in arguments if a.startswith("--lang=")), "en")
-    return guarded(
+    return run_with_exit_code(
         lambda: _run(_parsed(arguments)), arguments, asked if asked in LANGUAGES else "en"
     )
 
@@ -51,7 +51,7 @@ def _run(args: argparse.Namespace) -> int:
     texts, code = _reviewed(event, args)
     payload, findings = json.loads(texts["github"]), json.loads(texts["json"])["findings"]
     # Before anything is asked of GitHub: these need no token and no network.
-    write_output(commands(notes(findings, args.lang)), None)
+    write_output(workflow_commands(finding_annotations(findings, args.lang)), None)
     try:
         sentence = _posted(event, payload, findings, args)
     except UserError as error:
@@ -94,7 +94,7 @@ def _posted(
 def _summarise(sentence: str, texts: dict[str, str], payload: dict[str, str]) -> None:
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if name:
-        summarise(name, sentence, texts["markdown"], payload["body"])
+        write_summary(name, sentence, texts["markdown"], payload["body"])
 
 
 if __name__ == "__main__":

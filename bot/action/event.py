@@ -1,4 +1,5 @@
-"""The pull request that a workflow runs for, from the file in which GitHub Actions describes the event."""
+"""The pull request that a workflow runs for, from the file in which GitHub Actions describes the
+event."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from checks.core.change import PullRequest
 
 @dataclass(frozen=True)
 class Event:
-    """A pull request as it was when the event happened. `base` is the tip of its target branch then."""
+    """A pull request as it was when the event happened. `base` is the tip of its target branch
+    then."""
 
     place: PullPlace
     head: str

@@ -1,4 +1,5 @@
-"""The review onto the pull request with the workflow's own token, in the App's way as far as that token may."""
+"""The review onto the pull request with the workflow's own token, in the App's way as far as that
+token may."""
 
 from __future__ import annotations
 
@@ -12,14 +13,15 @@ from bot.errors import UserError
 from bot.github import Client, GitHubError, RateLimited, urls
 from bot.github.client import Cache
 from bot.github.own_comments import PullPlace
-from bot.github.publish import post_review, tidy
+from bot.github.publish import close_outdated, post_review
 from bot.github.rate_limit import Pace
 
 Json = dict[str, Any]
 
 
 def post(place: PullPlace, payload: Json, findings: Iterable[Mapping[str, Any]]) -> str:
-    """Post `payload` once and put away what is outdated. How it ended is a key of `templates/words/action.toml`.
+    """Post `payload` once and put away what is outdated. How it ended is a key of
+    `templates/words/action.toml`.
 
     Raises `UserError` where GitHub cannot be asked.
     """
@@ -47,11 +49,11 @@ def _client() -> Client:
 def _tidy(
     client: Client, place: PullPlace, payload: Json, findings: list[Mapping[str, Any]]
 ) -> None:
-    """Nothing says what a workflow's token may do. Where it may not resolve a conversation, which GraphQL tells with
-    status 200, the comment is folded."""
+    """Nothing says what a workflow's token may do. Where it may not resolve a conversation, which
+    GraphQL tells with status 200, the comment is folded."""
     try:
-        tidy(client, place, payload, findings, client)
+        close_outdated(client, place, payload, findings, client)
     except GitHubError as error:
         if error.status != 200 or isinstance(error, RateLimited):
             raise
-        tidy(client, place, payload, findings, None)
+        close_outdated(client, place, payload, findings, None)

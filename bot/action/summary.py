@@ -1,4 +1,5 @@
-"""What a workflow run shows of a review by itself: its summary page, and annotations on the changed files."""
+"""What a workflow run shows of a review by itself: its summary page, and annotations on the changed
+files."""
 
 from __future__ import annotations
 
@@ -12,8 +13,9 @@ _LARGEST_SUMMARY = 1_000_000
 _COMMANDS = {"failure": "error", "warning": "warning", "notice": "notice"}
 
 
-def summarise(name: str, sentence: str, report: str, shorter: str) -> None:
-    """Add to the summary file `name`: a sentence, and the report, or a `shorter` one where that is too large."""
+def write_summary(name: str, sentence: str, report: str, shorter: str) -> None:
+    """Add to the summary file `name`: a sentence, and the report, or a `shorter` one where that is
+    too large."""
     text = f"{sentence}\n\n{report}" if sentence else report
     data = text.encode("utf-8", "backslashreplace")
     if len(data) > _LARGEST_SUMMARY:
@@ -25,7 +27,7 @@ def summarise(name: str, sentence: str, report: str, shorter: str) -> None:
         raise UserError("unwritable", path=name, reason=error.strerror) from error
 
 
-def commands(notes: Iterable[Mapping[str, Any]]) -> str:
+def workflow_commands(notes: Iterable[Mapping[str, Any]]) -> str:
     """Annotations of the Checks API as workflow commands, one a line."""
     made = []
     for note in notes:
@@ -40,7 +42,8 @@ def commands(notes: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _data(text: str) -> str:
-    """As the runner reads it back: no text of a pull request begins a line, where it could be a command."""
+    """As the runner reads it back: no text of a pull request begins a line, where it could be a
+    command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

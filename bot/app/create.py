@@ -1,5 +1,5 @@
-"""The App-manifest flow: a page here sends the person to GitHub, and GitHub sends them back with a code for the
-credentials of the App that they made."""
+"""The App-manifest flow: a page here sends the person to GitHub, and GitHub sends them back with a
+code for the credentials of the App that they made."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ _LONGEST_NAME = 34
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The App to be: where its service will be reached (`https://specbot.example`), whose it is, its name."""
+class AppPlan:
+    """The App to be: where its service will be reached (`https://specbot.example`), whose it is,
+    its name."""
 
     url: str
     organization: str
@@ -60,11 +61,11 @@ class Plan:
 
 
 @dataclass
-class Flow:
-    """One run of it. The page's address and the `state` are secret: who knows neither cannot hand us an App of
-    theirs."""
+class ManifestFlow:
+    """One run of it. The page's address and the `state` are secret: who knows neither cannot hand
+    us an App of theirs."""
 
-    plan: Plan
+    plan: AppPlan
     here: str
     words: Catalog
     begin: str = field(default_factory=lambda: f"/begin/{secrets.token_urlsafe(16)}")
@@ -103,10 +104,13 @@ class Flow:
 
     def _page(self, sentence: str, more: str = "", status: int = 200) -> Response:
         text = (
-            f'<!doctype html><html lang="{self.words.language}"><meta charset="utf-8"><title>SpecBot</title>'
-            f"<p>{html.escape(sentence)}</p>{more}</html>"
+            f'<!doctype html><html lang="{self.words.language}"><meta charset="utf-8">'
+            f"<title>SpecBot</title><p>{html.escape(sentence)}</p>{more}</html>"
         )
-        policy = f"default-src 'none'; form-action {self.plan.server}; frame-ancestors 'none'; base-uri 'none'"
+        policy = (
+            f"default-src 'none'; form-action {self.plan.server}; frame-ancestors 'none'; "
+            "base-uri 'none'"
+        )
         headers = {
             "content-security-policy": policy,
             "cache-control": "no-store",
@@ -133,7 +137,7 @@ async def _conversion(api: str, code: str) -> dict[str, Any]:
     return made
 
 
-def listening(port: int) -> socket.socket:
+def open_listener(port: int) -> socket.socket:
     """A socket on this machine's own address. Raises `UserError` where `port` cannot be had."""
     try:
         return socket.create_server(("127.0.0.1", port))
@@ -142,7 +146,7 @@ def listening(port: int) -> socket.socket:
         raise UserError("no-port", host="127.0.0.1", port=port, reason=reason) from None
 
 
-def created(listener: socket.socket, flow: Flow) -> dict[str, Any]:
+def wait_for_app(listener: socket.socket, flow: ManifestFlow) -> dict[str, Any]:
     """Serve on `listener` until the App is made; gives GitHub's description of it.
 
     Raises `KeyboardInterrupt` where the person gives up.
@@ -157,7 +161,7 @@ def created(listener: socket.socket, flow: Flow) -> dict[str, Any]:
     return flow.made
 
 
-def credentials(made: dict[str, Any], plan: Plan) -> dict[str, Any]:
+def credentials(made: dict[str, Any], plan: AppPlan) -> dict[str, Any]:
     """The settings of the new App, by the names that `bot.settings` reads."""
     return {
         "github_api_url": plan.api,

@@ -12,7 +12,7 @@ from typing import Any
 from bot.errors import UserError
 
 
-class File:
+class CredentialsFile:
     """A file that nobody else can read, empty until the credentials are there."""
 
     def __init__(self, handle: int) -> None:
@@ -32,9 +32,9 @@ class File:
 
 
 @contextmanager
-def reserved(path: Path) -> Iterator[File]:
-    """The new file `path`, made before GitHub makes the App: its secrets are told once. Gone again where nothing was
-    written. Raises `UserError` where the file exists or cannot be made.
+def reserve_file(path: Path) -> Iterator[CredentialsFile]:
+    """The new file `path`, made before GitHub makes the App: its secrets are told once. Gone again
+    where nothing was written. Raises `UserError` where the file exists or cannot be made.
     """
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -42,7 +42,7 @@ def reserved(path: Path) -> Iterator[File]:
         raise UserError("app-file-exists", path=str(path)) from None
     except OSError as error:
         raise UserError("unwritable", path=str(path), reason=error.strerror) from None
-    file = File(handle)
+    file = CredentialsFile(handle)
     try:
         yield file
     finally:

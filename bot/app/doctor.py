@@ -16,7 +16,7 @@ import httpx
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
-from bot.app.permissions import events, lacking
+from bot.app.permissions import events, missing_permissions
 from bot.db.engine import engine_for
 from bot.github import App, Client, GitHubError
 from bot.redact import redact
@@ -30,44 +30,49 @@ _WINDOW = 3 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
-    """`key` of `templates/words/app.toml` with its arguments; `good` is None for what is only worth knowing."""
+class CheckResult:
+    """`key` of `templates/words/app.toml` with its arguments; `good` is None for what is only worth
+    knowing."""
 
     key: str
     good: bool | None
     args: dict[str, Any]
 
 
-def examined(settings: Settings) -> Iterator[Sign]:
+def run_checks(settings: Settings) -> Iterator[CheckResult]:
     """Every sign, in the order in which one would put things right."""
     yield from _files(settings)
     yield from _secrets(settings)
     yield _database(settings)
     yield from _github(settings)
-    yield _sign(
+    yield _result(
         "app.oauth" if settings.oauth else "app.oauth-none", True if settings.oauth else None
     )
 
 
-def _sign(key: str, good: bool | None, **args: Any) -> Sign:
-    return Sign(key, good, args)
+def _result(key: str, good: bool | None, **args: Any) -> CheckResult:
+    return CheckResult(key, good, args)
 
 
-def _files(settings: Settings) -> Iterator[Sign]:
+def _files(settings: Settings) -> Iterator[CheckResult]:
     """Files with secrets that other people on the machine can read."""
-    named = (os.environ.get("SPECBOT_CONFIG_FILE"), settings.private_key_file)
-    for path in (Path(name) for name in named if name):
-        if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
-            yield _sign("app.file-open", False, path=str(path))
+    for path in (settings.config_file, settings.private_key_file):
+        if path is not None and path.exists() and _others_may_read(path):
+            yield _result("app.file-open", False, path=str(path))
 
 
-def _secrets(settings: Settings) -> Iterator[Sign]:
+def _others_may_read(path: Path) -> bool:
+    return stat.S_IMODE(path.stat().st_mode) & 0o077 != 0
+
+
+def _secrets(settings: Settings) -> Iterator[CheckResult]:
     weak = sum(len(s.get_secret_value()) < _SHORTEST_SECRET for s in settings.webhook_secrets)
-    yield _sign("app.secret-weak" if weak else "app.secret", not weak, least=_SHORTEST_SECRET)
+    yield _result("app.secret-weak" if weak else "app.secret", not weak, least=_SHORTEST_SECRET)
 
 
-def _database(settings: Settings) -> Sign:
-    """Whether the database answers; one in a file that is not there yet is made at the first start."""
+def _database(settings: Settings) -> CheckResult:
+    """Whether the database answers; one in a file that is not there yet is made at the first
+    start."""
     try:
         url = make_url(settings.database)
         if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).exists():
@@ -77,17 +82,17 @@ def _database(settings: Settings) -> Sign:
             connection.execute(sa.text("SELECT 1"))
         engine.dispose()
     except (sa.exc.SQLAlchemyError, ImportError) as error:
-        return _sign("app.database-silent", False, reason=redact(str(error).splitlines()[0]))
-    return _sign("app.database", True, kind=engine.dialect.name)
+        return _result("app.database-silent", False, reason=redact(str(error).splitlines()[0]))
+    return _result("app.database", True, kind=engine.dialect.name)
 
 
-def _new_file(folder: Path) -> Sign:
+def _new_file(folder: Path) -> CheckResult:
     there = next(path for path in (folder, *folder.parents) if path.exists())
     good = there.is_dir() and os.access(there, os.W_OK)
-    return _sign("app.database-new" if good else "app.database-nowhere", good, path=str(folder))
+    return _result("app.database-new" if good else "app.database-nowhere", good, path=str(folder))
 
 
-def _github(settings: Settings) -> Iterator[Sign]:
+def _github(settings: Settings) -> Iterator[CheckResult]:
     clock = _clock(settings.github_api_url)
     yield clock
     if clock.key == "app.api-silent":
@@ -96,76 +101,77 @@ def _github(settings: Settings) -> Iterator[Sign]:
     try:
         app = client.get("/app")
     except GitHubError as error:
-        yield _sign("app.key-refused", False, id=settings.app_id, reason=str(error))
+        yield _result("app.key-refused", False, id=settings.app_id, reason=str(error))
         return
-    yield _sign("app.known", True, slug=app["slug"], id=settings.app_id)
+    yield _result("app.known", True, slug=app["slug"], id=settings.app_id)
     try:
         yield from _granted(client, app)
         yield from _hook(client)
         yield _deliveries(client)
     except GitHubError as error:
-        yield _sign("app.github-refused", False, reason=str(error))
+        yield _result("app.github-refused", False, reason=str(error))
 
 
-def _clock(api: str) -> Sign:
-    """The API's answer has GitHub's time. `GET /rate_limit` needs no token and counts against no limit."""
+def _clock(api: str) -> CheckResult:
+    """The API's answer has GitHub's time. `GET /rate_limit` needs no token and counts against no
+    limit."""
     try:
         told = httpx.get(f"{api.rstrip('/')}/rate_limit", timeout=_TIMEOUT).headers.get("date", "")
         skew = time.time() - parsedate_to_datetime(told).timestamp()
     except httpx.HTTPError as error:
-        return _sign("app.api-silent", False, url=api, reason=type(error).__name__)
+        return _result("app.api-silent", False, url=api, reason=type(error).__name__)
     except ValueError:
-        return _sign("app.clock-unknown", None)
+        return _result("app.clock-unknown", None)
     good = abs(skew) <= _MOST_SKEW
-    return _sign(
+    return _result(
         "app.clock" if good else "app.clock-off", good, seconds=round(abs(skew)), ahead=skew > 0
     )
 
 
-def _granted(client: Client, app: dict[str, Any]) -> Iterator[Sign]:
+def _granted(client: Client, app: dict[str, Any]) -> Iterator[CheckResult]:
     """What the App asks for, and what the owners of its installations have agreed to."""
-    missing = lacking(app["permissions"])
-    yield _sign(
+    missing = missing_permissions(app["permissions"])
+    yield _result(
         "app.permissions-missing" if missing else "app.permissions", not missing, names=missing
     )
     unheard = sorted(set(events()) - set(app["events"]))
-    yield _sign("app.events-missing" if unheard else "app.events", not unheard, names=unheard)
+    yield _result("app.events-missing" if unheard else "app.events", not unheard, names=unheard)
     installations = list(client.pages("/app/installations"))
     for one in installations:
-        missing = lacking(one["permissions"])
+        missing = missing_permissions(one["permissions"])
         name = str(one["account"]["login"])
         if one["suspended_at"] is not None:
-            yield _sign("app.suspended", False, name=name)
+            yield _result("app.suspended", False, name=name)
         elif missing:
-            yield _sign("app.not-agreed", False, name=name, names=missing)
+            yield _result("app.not-agreed", False, name=name, names=missing)
     key = "app.installations" if installations else "app.installations-none"
-    yield _sign(key, bool(installations), count=len(installations))
+    yield _result(key, bool(installations), count=len(installations))
 
 
-def _hook(client: Client) -> Iterator[Sign]:
+def _hook(client: Client) -> Iterator[CheckResult]:
     """The webhook's settings, and whether the service answers at its address."""
     hook = client.get("/app/hook/config")
     url = str(hook.get("url") or "")
     if not url.endswith("/webhook"):
-        yield _sign("app.hook-elsewhere", False, url=url)
+        yield _result("app.hook-elsewhere", False, url=url)
         return
     if hook.get("content_type") != "json":
-        yield _sign("app.hook-form", False)
+        yield _result("app.hook-form", False)
     if not hook.get("secret"):
-        yield _sign("app.hook-unsigned", False)
+        yield _result("app.hook-unsigned", False)
     if str(hook.get("insecure_ssl", "0")) != "0":
-        yield _sign("app.hook-insecure", False)
+        yield _result("app.hook-insecure", False)
     try:
         status = httpx.get(url.removesuffix("/webhook") + "/healthz", timeout=_TIMEOUT).status_code
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        yield _sign("app.hook-silent", False, url=url, reason=type(error).__name__)
+        yield _result("app.hook-silent", False, url=url, reason=type(error).__name__)
         return
-    yield _sign(
+    yield _result(
         "app.hook" if status == 200 else "app.hook-strange", status == 200, url=url, status=status
     )
 
 
-def _deliveries(client: Client) -> Sign:
+def _deliveries(client: Client) -> CheckResult:
     """The last hundred attempts of the last three days, by what came of each webhook in the end."""
     delivered: dict[str, bool] = {}
     statuses: dict[str, int] = {}
@@ -177,11 +183,11 @@ def _deliveries(client: Client) -> Sign:
             statuses.setdefault(guid, status)
     failed = {guid: statuses[guid] for guid, good in delivered.items() if not good}
     if 401 in failed.values():
-        return _sign("app.deliveries-refused", False, failed=len(failed), count=len(delivered))
+        return _result("app.deliveries-refused", False, failed=len(failed), count=len(delivered))
     if failed:
         seen = [str(status) for status in sorted(set(failed.values()))]
-        return _sign(
+        return _result(
             "app.deliveries-failed", False, failed=len(failed), count=len(delivered), statuses=seen
         )
     key = "app.deliveries" if delivered else "app.deliveries-none"
-    return _sign(key, True if delivered else None, count=len(delivered))
+    return _result(key, True if delivered else None, count=len(delivered))

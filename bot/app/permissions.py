@@ -1,4 +1,5 @@
-"""What the App asks for when it is made, and what it must have: both follow from what the service does."""
+"""What the App asks for when it is made, and what it must have: both follow from what the service
+does."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ _LEVELS = ("", "read", "write", "admin")
 
 
 def permissions() -> dict[str, str]:
-    """The largest level of each permission that a task needs; not `RESOLVE`, which the service can do without."""
+    """The largest level of each permission that a task needs; not `RESOLVE`, which the service can
+    do without."""
     made = {"metadata": "read"}
     for task in (ANALYSE, PUBLISH, READ_CI, COMMENT, RUN):
         for name, level in task.items():
@@ -22,7 +24,7 @@ def events() -> list[str]:
     return sorted(HANDLERS)
 
 
-def lacking(granted: dict[str, str]) -> list[str]:
+def missing_permissions(granted: dict[str, str]) -> list[str]:
     """Permissions that are wanted and not among those `granted`, as `checks: write`."""
     return [
         f"{name}: {level}"

@@ -11,21 +11,24 @@ LARGEST = 256 << 20
 
 
 def members(archive: bytes, wanted: re.Pattern[str], largest: int = LARGEST) -> dict[str, bytes]:
-    """The members whose whole name is `wanted`, at most `largest` bytes in all. Raises `BadArchive`.
+    """The members whose whole name matches `wanted`, at most `largest` bytes in all.
 
-    Nothing is written anywhere, and a name is never used as a path before it matched. Links and encrypted members are
-    refused, as is a name that comes twice: two readers could see two files.
+    Nothing is written anywhere, and a name is never used as a path before it matched. Links and
+    encrypted members are refused, as is a name that comes twice: two readers could see two files.
+    Raises `BadArchive`.
     """
-    made: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     with opened(archive, MOST_MEMBERS) as file:
         listed = file.infolist()
-        if len({one.filename for one in listed}) < len(listed):
+        names = {member.filename for member in listed}
+        if len(names) < len(listed):
             raise BadArchive("twice")
-        for one in listed:
-            if not wanted.fullmatch(one.filename) or one.is_dir():
+        for member in listed:
+            if not wanted.fullmatch(member.filename) or member.is_dir():
                 continue
-            if not plain(one):
+            if not plain(member):
                 raise BadArchive("kind")
-            made[one.filename] = read(file, one, largest)
-            largest -= len(made[one.filename])
-    return made
+            data = read(file, member, largest)
+            largest -= len(data)
+            contents[member.filename] = data
+    return contents

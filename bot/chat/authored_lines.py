@@ -1,7 +1,8 @@
 """Which lines of a comment are its author's own words: not quoted, not code, not hidden.
 
-Two readings are taken, and a line counts only where both agree: Markdown's own, and a wider one that also sees fences
-behind list marks, quote marks and any indentation. What a reader might take for code or a quotation is no command.
+Two readings are taken, and a line counts only where both agree: Markdown's own, and a wider one
+that also sees fences behind list marks, quote marks and any indentation. What a reader might take
+for code or a quotation is no command.
 """
 
 from __future__ import annotations
@@ -22,25 +23,30 @@ _OPEN = re.compile(
 _TICKS = re.compile(r"`+")
 
 
-def own(body: str) -> Iterator[str]:
-    """The lines that count, in order. Lines end as Markdown's do: U+2028 and a form feed end none."""
+def authored_lines(body: str) -> list[str]:
+    """The lines that count, in order. Lines end as Markdown's do: U+2028 and a form feed end
+    none."""
     lines = _END.split(body)
-    quoted, shut = set(_quoted(lines)), set[int]()
+    quoted = set(_quoted(lines))
+    excluded: set[int] = set()
     for opening in (_STRICT, _WIDE):
-        fenced = quoted | set(_fenced(lines, opening))
-        shut |= fenced | set(_covered(lines, fenced))
-    return (line for number, line in enumerate(lines) if number not in shut)
+        blocks = quoted | set(_fenced(lines, opening))
+        excluded |= blocks
+        excluded |= set(_covered(lines, blocks))
+    return [line for number, line in enumerate(lines) if number not in excluded]
 
 
 def _fenced(lines: Iterable[str], opening: re.Pattern[str]) -> Iterator[int]:
-    """Lines in a fenced block, or in an HTML comment that begins a line; what is not closed goes on to the end."""
+    """Lines in a fenced block, or in an HTML comment that begins a line.
+
+    What is not closed goes on to the end.
+    """
     fence = ""
     hidden = False
     for number, line in enumerate(lines):
         if fence:
             yield number
-            match = opening.fullmatch(line)
-            if match and match[1].startswith(fence) and not match[2].strip():
+            if _closes(opening.fullmatch(line), fence):
                 fence = ""
         elif hidden:
             yield number
@@ -53,21 +59,29 @@ def _fenced(lines: Iterable[str], opening: re.Pattern[str]) -> Iterator[int]:
             hidden = _COMMENT_END not in line[line.index(_COMMENT) + 2 :]
 
 
+def _closes(match: re.Match[str] | None, fence: str) -> bool:
+    """Whether a line ends the block that `fence` began: a fence as long, and nothing after it."""
+    return match is not None and match[1].startswith(fence) and not match[2].strip()
+
+
 def _quoted(lines: Iterable[str]) -> Iterator[int]:
-    """Quoted lines with those that follow without a blank one: Markdown takes them into the quotation."""
+    """Quoted lines with those that follow without a blank one, which Markdown takes into the
+    quotation."""
     inside = False
     for number, line in enumerate(lines):
-        inside = bool(_QUOTE.match(line)) or (inside and bool(line.strip()))
+        continues = inside and line.strip() != ""
+        inside = continues or _QUOTE.match(line) is not None
         if inside:
             yield number
 
 
-def _covered(lines: list[str], shut: set[int]) -> Iterator[int]:
-    """Lines that begin within a code span, an HTML comment or an element for code, of the lines not in `shut`."""
+def _covered(lines: list[str], excluded: set[int]) -> Iterator[int]:
+    """Lines that begin within a code span, an HTML comment or an element for code, of the lines not
+    in `excluded`."""
     paragraph: list[int] = []
     until = ""
     for number, line in enumerate(lines):
-        if number in shut:
+        if number in excluded:
             yield from _spans(lines, paragraph)
             paragraph = []
             continue
@@ -83,15 +97,19 @@ def _covered(lines: list[str], shut: set[int]) -> Iterator[int]:
 
 
 def _still_open(line: str, until: str) -> str:
-    """What must come to end the comment or the element that is open at the end of the line, empty where none is."""
-    low, at = line.lower(), 0
+    """What ends the comment or the element that is open at the end of the line, empty where none
+    is.
+
+    `until` is the same for the end of the line before.
+    """
+    lower, at = line.lower(), 0
     while True:
         if until:
-            end = low.find(until, at)
+            end = lower.find(until, at)
             if end < 0:
                 return until
             at, until = end + len(until), ""
-        comment, element = low.find(_COMMENT, at), _OPEN.search(low, at)
+        comment, element = lower.find(_COMMENT, at), _OPEN.search(lower, at)
         if comment >= 0 and (element is None or comment < element.start()):
             at, until = comment + len(_COMMENT), _COMMENT_END
         elif element is not None:
@@ -101,22 +119,23 @@ def _still_open(line: str, until: str) -> str:
 
 
 def _spans(lines: list[str], paragraph: list[int]) -> Iterator[int]:
-    """The paragraph's lines that begin within a code span: between two runs of as many backticks."""
+    """The paragraph's lines that begin within a code span: between two runs of as many
+    backticks."""
     runs = [
         (number, len(match[0])) for number in paragraph for match in _TICKS.finditer(lines[number])
     ]
+    # The indices of the runs of each length that are still to come, the next one last.
     later: dict[int, list[int]] = {}
-    for index, (_, length) in enumerate(runs):
-        later.setdefault(length, []).append(index)
-    for indices in later.values():
-        indices.reverse()
+    for index in reversed(range(len(runs))):
+        later.setdefault(runs[index][1], []).append(index)
     index = 0
     while index < len(runs):
         number, length = runs[index]
-        same = later[length]
-        while same and same[-1] <= index:
-            same.pop()
-        if same:
-            yield from range(number + 1, runs[same[-1]][0] + 1)
-            index = same[-1]
+        same_length = later[length]
+        while same_length and same_length[-1] <= index:
+            same_length.pop()
+        if same_length:
+            closing = same_length[-1]
+            yield from range(number + 1, runs[closing][0] + 1)
+            index = closing
         index += 1

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from bot.chat.parser import Said
+from bot.chat.parser import ParsedCommand
 from bot.db.deliveries import PullKey
 from bot.github.own_comments import PullPlace
-from bot.jobs.requests import Order
+from bot.jobs.requests import JobRequest
 
 QUEUE = "comments"
 
 
 @dataclass(frozen=True)
-class CommentOrder:
-    """Who said what where, as the comment was when it was written. Stored as JSON; `said` are names and arguments.
+class CommentJob:
+    """Who said what where, as the comment was when it was written. Stored as JSON.
 
-    `comment` is 0 where nobody had to say it.
+    `said` are the names and arguments of the commands. `comment` is GitHub's id of the comment, 0
+    where nobody had to write one.
     """
 
     id: str
@@ -31,8 +32,9 @@ class CommentOrder:
     said: list[list[str]]
     left_out: int
 
-    def order(self) -> Order:
-        return Order("comment", QUEUE, self.id, (asdict(self),))
+    def request(self) -> JobRequest:
+        """The answer to the commands. The same comment again is the same request."""
+        return JobRequest("comment", QUEUE, self.id, (asdict(self),))
 
     @property
     def place(self) -> PullPlace:
@@ -43,5 +45,5 @@ class CommentOrder:
         return PullKey(self.repository_id, self.number)
 
     @property
-    def commands(self) -> list[Said]:
-        return [Said(*one) for one in self.said]
+    def commands(self) -> list[ParsedCommand]:
+        return [ParsedCommand(name, text) for name, text in self.said]

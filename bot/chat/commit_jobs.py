@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,86 +15,110 @@ from bot.github.own_comments import PullPlace
 from checks.ci.model import Job, Requirement
 
 Json = dict[str, Any]
-# GitHub's own.
+# The slug of GitHub's own App.
 ACTIONS = "github-actions"
 
 
 @dataclass(frozen=True)
-class Ran:
-    """A job, check or status on the commit. `run` is the workflow run of a job, as GitHub gives it."""
+class CommitJob:
+    """A job, check or status on the commit. `run` is the workflow run of a job, as GitHub gives
+    it."""
 
     job: Job
     run: Json | None = None
 
     @property
-    def full(self) -> str:
+    def full_name(self) -> str:
         """Its name with its workflow's, where there is one."""
-        return f"{self.job.workflow} / {self.job.name}" if self.job.workflow else self.job.name
+        if not self.job.workflow:
+            return self.job.name
+        return f"{self.job.workflow} / {self.job.name}"
 
     @property
     def failed(self) -> bool:
         return self.job.failed
 
+    @property
+    def run_id(self) -> int | None:
+        """GitHub's id of the workflow run."""
+        return None if self.run is None else int(self.run["id"])
 
-def ran(client: Client, place: PullPlace, branch: str, head: str, app: int) -> list[Ran]:
+
+def list_jobs(
+    client: Client, place: PullPlace, branch: str, head: str, app: int
+) -> list[CommitJob]:
     """Everything on commit `head` but our own checks, with what a merge into `branch` waits for."""
     found = [
-        *_jobs(client, place, head),
+        *_workflow_jobs(client, place, head),
         *_checks(client, place, head, app),
         *_statuses(client, place, head),
     ]
     needed = required(client, place, branch, head)
-    marked = needed.marked(one.job for one in found)
-    return [Ran(job, one.run) for one, job in zip(found, marked, strict=False)]
+    marked = needed.marked(commit_job.job for commit_job in found)
+    return [CommitJob(job, commit_job.run) for commit_job, job in zip(found, marked, strict=False)]
 
 
-def _jobs(client: Client, place: PullPlace, head: str) -> Iterator[Ran]:
+def _workflow_jobs(client: Client, place: PullPlace, head: str) -> Iterator[CommitJob]:
     runs = f"/repos/{place.repository}/actions/runs"
     for run in client.pages(runs, "workflow_runs", head_sha=head):
-        listed = list(client.pages(f"{runs}/{run['id']}/jobs", "jobs", filter="latest"))
-        for data in listed:
-            yield Ran(convert.job(convert.Execution(run, data), ()), run)
-        if not listed:
-            yield Ran(convert.jobless(run), run)
+        jobs = list(client.pages(f"{runs}/{run['id']}/jobs", "jobs", filter="latest"))
+        for job in jobs:
+            yield CommitJob(convert.job(convert.Execution(run, job), ()), run)
+        if not jobs:
+            yield CommitJob(convert.jobless(run), run)
 
 
-def _checks(client: Client, place: PullPlace, head: str, app: int) -> Iterator[Ran]:
-    for data in client.pages(
-        f"/repos/{place.repository}/commits/{head}/check-runs", "check_runs", filter="latest"
-    ):
-        owner = data["app"] or {}
+def _checks(client: Client, place: PullPlace, head: str, app: int) -> Iterator[CommitJob]:
+    """The check runs of other Apps; those of Actions are jobs."""
+    path = f"/repos/{place.repository}/commits/{head}/check-runs"
+    for check_run in client.pages(path, "check_runs", filter="latest"):
+        owner = check_run["app"] or {}
         if owner.get("slug") != ACTIONS and owner.get("id") != app:
-            yield Ran(convert.check_run(data))
+            yield CommitJob(convert.check_run(check_run))
 
 
-def _statuses(client: Client, place: PullPlace, head: str) -> Iterator[Ran]:
-    yield from map(
-        Ran, convert.statuses(client.pages(f"/repos/{place.repository}/commits/{head}/statuses"))
-    )
+def _statuses(client: Client, place: PullPlace, head: str) -> Iterator[CommitJob]:
+    path = f"/repos/{place.repository}/commits/{head}/statuses"
+    for job in convert.statuses(client.pages(path)):
+        yield CommitJob(job)
 
 
-def chosen(found: Iterable[Ran], wanted: str) -> list[Ran]:
-    """What `/re-run WANTED` means. Raises `Refusal` where that is nothing, or more than one thing."""
-    every = list(found)
-    if wanted in ("all-failed", "required-failed"):
-        return _failed(every, wanted == "required-failed")
-    named = [one for one in every if wanted in (one.full, one.job.name)]
-    exact = [one for one in named if one.full == wanted] or named
-    if not exact:
-        names = list(dict.fromkeys(one.job.name for one in every))
-        raise Refusal("unknown-job", wanted=wanted, near=nearest(wanted, names), some=names[:5])
-    if len({one.full for one in exact}) > 1:
-        raise Refusal("which-job", wanted=wanted, names=sorted({one.full for one in exact}))
-    return exact[:1]
+def select_jobs(jobs: list[CommitJob], name: str) -> list[CommitJob]:
+    """What `/re-run NAME` means. Raises `Refusal` where that is nothing, or more than one thing."""
+    if name == "all-failed":
+        return _failed_jobs(jobs)
+    if name == "required-failed":
+        return _required_failed_jobs(jobs)
+    named = [job for job in jobs if name in (job.full_name, job.job.name)]
+    if not named:
+        names = list(dict.fromkeys(job.job.name for job in jobs))
+        raise Refusal("unknown-job", wanted=name, near=nearest(name, names), some=names[:5])
+    # The full name says which one, where other workflows have a job of that name too.
+    exact = [job for job in named if job.full_name == name]
+    candidates = exact or named
+    full_names = {job.full_name for job in candidates}
+    if len(full_names) > 1:
+        raise Refusal("which-job", wanted=name, names=sorted(full_names))
+    return candidates[:1]
 
 
-def _failed(every: list[Ran], only_required: bool) -> list[Ran]:
-    failed = [one for one in every if one.failed]
-    if only_required:
-        unknown = [one for one in failed if one.job.requirement is Requirement.UNKNOWN]
-        failed = [one for one in failed if one.job.requirement is Requirement.REQUIRED]
-        if not failed and unknown:
-            raise Refusal("required-unknown")
+def _failed_jobs(jobs: list[CommitJob]) -> list[CommitJob]:
+    failed = [job for job in jobs if job.failed]
     if not failed:
-        raise Refusal("none-required-failed" if only_required else "none-failed")
+        raise Refusal("none-failed")
     return failed
+
+
+def _required_failed_jobs(jobs: list[CommitJob]) -> list[CommitJob]:
+    required_jobs = []
+    unknown = False
+    for job in jobs:
+        if not job.failed:
+            continue
+        if job.job.requirement is Requirement.REQUIRED:
+            required_jobs.append(job)
+        elif job.job.requirement is Requirement.UNKNOWN:
+            unknown = True
+    if not required_jobs:
+        raise Refusal("required-unknown" if unknown else "none-required-failed")
+    return required_jobs

@@ -1,4 +1,5 @@
-"""A run on a GPU: whose code may run there, for how many minutes, and what is asked of the workflow."""
+"""A run on a GPU: whose code may run there, for how many minutes, and what is asked of the
+workflow."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.chat.context import Refusal, Task
-from bot.chat.permissions import METADATA, Level, level
+from bot.chat.permissions import METADATA, Permission, permission_of
 from bot.configuration import configuration
 from bot.db.commands import GpuRun
 from bot.errors import UserError
@@ -20,190 +21,237 @@ from bot.git import Blobs, Git, Range
 from bot.git.tree import trees
 from bot.github import Client, GitHubError, RateLimited, UncertainWrite
 from bot.github.app import ANALYSE, READ_CI, RUN
-from bot.jobs.requests import Order
+from bot.jobs.requests import JobRequest
 from checks.core.config import GpuJob
 
 Json = dict[str, Any]
 # What `.github/workflows/gpu-kernels.yml` takes.
-USUAL = GpuJob(
+DEFAULT_JOB = GpuJob(
     "kernels", "gpu-kernels.yml", ("base=base", "head=head", "request=request"), "ops", 60
 )
 # The name of the workflow that is none: the run is on a GPU of one of our own workers.
-LOCAL = "local"
-LOCALLY = GpuJob("kernels", LOCAL, (), "ops", 60)
+LOCAL_WORKFLOW = "local"
+LOCAL_JOB = GpuJob("kernels", LOCAL_WORKFLOW, (), "ops", 60)
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _OP = re.compile(r"[a-z0-9_]{1,64}")
 _MOST_OPS = 20
+# What an input of a workflow may be given.
+_ROLES = {"base", "head", "request", "pull"}
+# Seconds before the run was planned: older runs are not it, even where clocks differ.
+_SEARCHED = 3600
 
 
 @dataclass(frozen=True)
-class Asked:
-    """`/kernels [job] [sha] [ops]`, taken apart."""
+class KernelArguments:
+    """`/kernels [job] [sha] [ops]`, taken apart. `names` are the job and the ops."""
 
     sha: str
     names: tuple[str, ...]
 
 
-def asked(text: str) -> Asked:
-    """The arguments. A commit is named in full: of a shorter one somebody could make a second."""
+def parse_arguments(text: str) -> KernelArguments:
+    """The arguments. Raises `Refusal` where they are none.
+
+    A commit is named in full: of a shorter name somebody could make a second one.
+    """
     words = [word for word in re.split(r"[ \t,]+", text) if word]
     shas = [word for word in words if _SHA.fullmatch(word)]
     names = tuple(dict.fromkeys(word for word in words if word not in shas))
     bad = [name for name in names if not _OP.fullmatch(name.replace("-", "_"))]
     if len(shas) > 1 or bad or len(names) > _MOST_OPS:
         raise Refusal("kernels-what", bad=bad[:3])
-    return Asked(shas[0] if shas else "", names)
+    return KernelArguments(shas[0] if shas else "", names)
 
 
-def allow(task: Task, pull: Json, sha: str) -> None:
-    """Raises `Refusal` unless the head may run on a GPU: it is by people who may write, or one of those, the author of
-    the comment, names this very commit, or one has before."""
-    head, order = str(pull["head"]["sha"]), task.order
+def require_trusted_head(task: Task, pull: Json, sha: str) -> None:
+    """Raises `Refusal` unless the head may run on a GPU.
+
+    It may where it is by people who may write, or where one of those, the author of the comment,
+    names this very commit, or one has done so before.
+    """
+    head, job = str(pull["head"]["sha"]), task.job
     if sha and sha != head:
         raise Refusal("kernels-stale", sha=sha, head=head)
+    records = task.context.records
     if sha:
-        task.here.records.approve(order.key, head, order.login)
+        records.approve(job.key, head, job.login)
         return
-    pushed = trusted(task.client(METADATA), order.repository, order.repository_id, pull)
-    if not pushed and not task.here.records.approved(order.key, head):
+    if is_head_trusted(task.client(METADATA), job.repository, job.repository_id, pull):
+        return
+    if not records.approved(job.key, head):
         raise Refusal("kernels-name-it", head=head)
 
 
-def trusted(client: Client, repository: str, repository_id: int, pull: Json) -> bool:
-    """Whether only people who may write to the repository could have pushed the head, and its author is one."""
+def is_head_trusted(client: Client, repository: str, repository_id: int, pull: Json) -> bool:
+    """Whether only people who may write to the repository could have pushed the head, and its
+    author is one."""
     author, source = pull["user"], pull["head"]["repo"]
     if not author or not source or int(source["id"]) != repository_id:
         return False
-    return level(client, repository, str(author["login"]), int(author["id"])) is Level.WRITE
+    permission = permission_of(client, repository, str(author["login"]), int(author["id"]))
+    return permission is Permission.WRITE
 
 
-def planned(task: Task, pull: Json, wanted: Asked) -> Json:
+def plan_run(task: Task, pull: Json, arguments: KernelArguments) -> Json:
     """The run to ask for, as JSON of a `GpuRun` with the workflow's `ref` and `inputs`.
 
-    The configuration is the base's, and the workflow is the default branch's: what a pull request changes in either
-    is not asked.
+    The configuration is the base's, and the workflow is the default branch's: what a pull request
+    changes in either has no effect.
     """
-    order, here, head = task.order, task.here, str(pull["head"]["sha"])
-    token = here.app.token(order.installation, order.repository_id, ANALYSE)
-    clone, compared = here.checkouts.fetch(order.repository, token, str(pull["base"]["ref"]), head)
-    usual = USUAL if here.settings.local_kernels is None else LOCALLY
-    job, ops = _job(_jobs(clone, compared) or (usual,), wanted.names)
-    if job.workflow == LOCAL and here.settings.local_kernels is None:
+    job, context, head = task.job, task.context, str(pull["head"]["sha"])
+    can_run_here = context.settings.local_kernels is not None
+    token = context.app.token(job.installation, job.repository_id, ANALYSE)
+    clone, compared = context.checkouts.fetch(job.repository, token, str(pull["base"]["ref"]), head)
+    default = LOCAL_JOB if can_run_here else DEFAULT_JOB
+    gpu_jobs = _configured_jobs(clone, compared) or (default,)
+    gpu_job, ops = _select_job(gpu_jobs, arguments.names)
+    if gpu_job.workflow == LOCAL_WORKFLOW and not can_run_here:
         raise Refusal("kernels-no-local")
-    request = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{here.app.endpoint.server}/{task.id}"))
-    values = {"base": compared.base, "head": head, "request": request, "pull": str(order.number)}
-    inputs = {name: values[what] for name, _, what in (pair.partition("=") for pair in job.inputs)}
-    if job.workflow == LOCAL:
-        inputs["ops"] = ",".join(ops)
-    elif ops:
-        inputs[job.ops] = ",".join(ops)
+    # The same command is the same request, however often this step is done.
+    server = context.app.endpoint.server
+    request = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{server}/{task.id}"))
+    values = {"base": compared.base, "head": head, "request": request, "pull": str(job.number)}
     run = GpuRun(
         request,
-        order.repository_id,
-        order.number,
+        job.repository_id,
+        job.number,
         head,
         compared.base,
-        job.workflow,
-        minutes=max(1, job.minutes),
+        gpu_job.workflow,
+        minutes=max(1, gpu_job.minutes),
         at=time.time(),
         run=None,
-        order=asdict(order),
+        order=asdict(job),
         command=task.number,
-        files={name: getattr(job, name) for name in ("junit", "logprobs", "logprobs_base")},
+        files={
+            "junit": gpu_job.junit,
+            "logprobs": gpu_job.logprobs,
+            "logprobs_base": gpu_job.logprobs_base,
+        },
     )
     return {
         "run": asdict(run),
         "ref": str(pull["base"]["repo"]["default_branch"]),
-        "inputs": inputs,
+        "inputs": _inputs(gpu_job, values, ops),
     }
 
 
-def _jobs(clone: Path, compared: Range) -> tuple[GpuJob, ...]:
+def _inputs(gpu_job: GpuJob, values: dict[str, str], ops: tuple[str, ...]) -> dict[str, str]:
+    """The inputs of the workflow. `gpu_job.inputs` are pairs such as `commit=head`: the workflow's
+    name of an input, and which of `values` it takes."""
+    inputs = {}
+    for pair in gpu_job.inputs:
+        name, _, role = pair.partition("=")
+        inputs[name] = values[role]
+    if gpu_job.workflow == LOCAL_WORKFLOW:
+        inputs["ops"] = ",".join(ops)
+    elif ops:
+        inputs[gpu_job.ops] = ",".join(ops)
+    return inputs
+
+
+def _configured_jobs(clone: Path, compared: Range) -> tuple[GpuJob, ...]:
     git = Git(clone)
     with Blobs(git) as blobs:
         base, _ = trees(git, blobs, compared.base, compared.head)
         try:
-            found = configuration(base, None, None).gpu_job
+            gpu_jobs = configuration(base, None, None).gpu_job
         except UserError:
             raise Refusal("kernels-config") from None
-    roles = {"base", "head", "request", "pull"}
-    if any(pair.partition("=")[2] not in roles for job in found for pair in job.inputs):
-        raise Refusal("kernels-config")
-    return found
+    for gpu_job in gpu_jobs:
+        roles = {pair.partition("=")[2] for pair in gpu_job.inputs}
+        if not roles <= _ROLES:
+            raise Refusal("kernels-config")
+    return gpu_jobs
 
 
-def _job(jobs: tuple[GpuJob, ...], names: tuple[str, ...]) -> tuple[GpuJob, tuple[str, ...]]:
+def _select_job(
+    gpu_jobs: tuple[GpuJob, ...], names: tuple[str, ...]
+) -> tuple[GpuJob, tuple[str, ...]]:
     """The job that is named first, or the first there is, and the ops."""
-    named = [job for job in jobs if names[:1] == (job.name,)]
-    job, ops = (named[0], names[1:]) if named else (jobs[0], names)
-    if ops and not job.ops and job.workflow != LOCAL:
-        raise Refusal("kernels-no-ops", names=[job.name for job in jobs])
-    return job, ops
+    gpu_job, ops = gpu_jobs[0], names
+    for candidate in gpu_jobs:
+        if names[:1] == (candidate.name,):
+            gpu_job, ops = candidate, names[1:]
+            break
+    if ops and not gpu_job.ops and gpu_job.workflow != LOCAL_WORKFLOW:
+        raise Refusal("kernels-no-ops", names=[job.name for job in gpu_jobs])
+    return gpu_job, ops
 
 
-def dispatch(task: Task, plan: Json, wanted: Asked) -> Json:
-    """Ask for the run, once: the request is not repeated, and what was begun before is looked for instead.
+def dispatch(task: Task, plan: Json, arguments: KernelArguments) -> Json:
+    """Ask for the run, once: the request is not repeated, and what was begun before is looked for
+    instead.
 
-    Gives `url`, empty where it is not known. Whether it may run, and on which commit, is asked again right before.
+    Gives `url`, empty where it is not known. Whether it may run, and on which commit, is asked
+    again right before.
     """
-    run, records = GpuRun(**plan["run"]), task.here.records
+    run, records = GpuRun(**plan["run"]), task.context.records
     try:
-        task.needs(Level.WRITE)
-        pull = task.pull()
-        if pull["head"]["sha"] != run.head:
-            raise Refusal("kernels-moved", head=run.head[:12])
-        allow(task, pull, wanted.sha)
+        pull = _require_unchanged(task, run, arguments)
     except Refusal:
-        records.give_back(run.request)
+        records.cancel_reservation(run.request)
         raise
-    if run.workflow == LOCAL:
-        return _locally(task, plan, pull)
-    if not records.begin(run.request):
-        return _looked_for(task, run)
-    body = {"ref": plan["ref"], "inputs": plan["inputs"]}
-    path = f"/repos/{task.order.repository}/actions/workflows/{quote(run.workflow, safe='')}/dispatches"
+    if run.workflow == LOCAL_WORKFLOW:
+        return _enqueue_local_run(task, plan, pull)
+    if not records.claim(run.request):
+        return _find_sent_run(task, run)
+    workflow = quote(run.workflow, safe="")
+    path = f"/repos/{task.job.repository}/actions/workflows/{workflow}/dispatches"
     try:
-        answer = task.client(RUN).post(path, body)
+        answer = task.client(RUN).post(path, {"ref": plan["ref"], "inputs": plan["inputs"]})
     except UncertainWrite:
-        return _looked_for(task, run)
+        return _find_sent_run(task, run)
     except RateLimited:
-        records.not_begun(run.request)
+        records.release(run.request)
         raise
     except GitHubError as error:
-        records.give_back(run.request)
+        records.cancel_reservation(run.request)
         raise Refusal("kernels-refused", workflow=run.workflow, reason=str(error)) from None
     if not answer:
-        return _looked_for(task, run)
-    records.sent(run.request, int(answer["workflow_run_id"]))
+        return _find_sent_run(task, run)
+    records.set_run_id(run.request, int(answer["workflow_run_id"]))
     return {"url": str(answer["html_url"])}
 
 
-def _locally(task: Task, plan: Json, pull: Json) -> Json:
-    """Order the run from a worker with a GPU. The same request again is the same order."""
-    order = task.order
-    ours = trusted(task.client(METADATA), order.repository, order.repository_id, pull)
-    stored = {
-        "run": plan["run"],
-        "ops": [op for op in plan["inputs"]["ops"].split(",") if op],
-        "trusted": ours,
-    }
-    task.here.store.enqueue(
-        Order("kernels-local", "gpu", f"kernels-local-{plan['run']['request']}", (stored,))
+def _require_unchanged(task: Task, run: GpuRun, arguments: KernelArguments) -> Json:
+    """The pull request, whose head is still the run's. Raises `Refusal` where it may not run any
+    more."""
+    task.require(Permission.WRITE)
+    pull = task.pull()
+    if pull["head"]["sha"] != run.head:
+        raise Refusal("kernels-moved", head=run.head[:12])
+    require_trusted_head(task, pull, arguments.sha)
+    return pull
+
+
+def _enqueue_local_run(task: Task, plan: Json, pull: Json) -> Json:
+    """Order the run from a worker with a GPU. The same run again is the same request."""
+    job = task.job
+    trusted = is_head_trusted(task.client(METADATA), job.repository, job.repository_id, pull)
+    ops = [op for op in plan["inputs"]["ops"].split(",") if op]
+    stored = {"run": plan["run"], "ops": ops, "trusted": trusted}
+    request = JobRequest(
+        workflow="kernels-local",
+        queue="gpu",
+        id=f"kernels-local-{plan['run']['request']}",
+        arguments=(stored,),
     )
+    task.context.store.enqueue(request)
     return {"url": ""}
 
 
-def _looked_for(task: Task, run: GpuRun) -> Json:
-    """The run whose name has the request's id, in case that it was made and nobody told us."""
-    path = f"/repos/{task.order.repository}/actions/runs"
+def _find_sent_run(task: Task, run: GpuRun) -> Json:
+    """The run whose name has the request's id, in case that it was made and nobody told us.
+
+    Raises `Refusal` where there is none.
+    """
+    path = f"/repos/{task.job.repository}/actions/runs"
     for found in task.client(READ_CI).pages(path, "workflow_runs", event="workflow_dispatch"):
         if run.request in found["display_title"]:
-            task.here.records.sent(run.request, int(found["id"]))
+            task.context.records.set_run_id(run.request, int(found["id"]))
             return {"url": str(found["html_url"])}
-        if _moment(found["created_at"]) < run.at - 3600:
+        created = datetime.fromisoformat(found["created_at"]).timestamp()
+        if created < run.at - _SEARCHED:
             break
     raise Refusal("kernels-unsure", workflow=run.workflow)
-
-
-def _moment(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()

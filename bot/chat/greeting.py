@@ -1,10 +1,11 @@
-"""A word to who contributes for the first time: what the project asks of a pull request, and where to find help."""
+"""A greeting for first contributions: what the project asks of a pull request, and where to find
+help."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from bot.chat.reply import ours
+from bot.chat.reply import list_own
 from bot.github import App, Client
 from bot.github.own_comments import PullPlace
 from bot.i18n.catalog import Catalog
@@ -18,10 +19,13 @@ _MARK = "<!-- specbot:greeting -->"
 def greet(app: App, client: Client, place: PullPlace, report: Json, words: Catalog) -> None:
     """Greet, once: with what the convention rules of `report` found to be missing."""
     path = f"/repos/{place.repository}/issues/{place.number}/comments"
-    if any((one["body"] or "").startswith(_MARK) for one in ours(app, client, path)):
-        return
-    missing = [f for f in report["findings"] if f["severity"] == "convention"]
-    items = [f"- {words.style.prose(f['message'][words.language])}" for f in missing]
+    for comment in list_own(app, client, path):
+        if (comment["body"] or "").startswith(_MARK):
+            return
+    items = []
+    for finding in report["findings"]:
+        if finding["severity"] == "convention":
+            items.append(f"- {words.style.prose(finding['message'][words.language])}")
     parts = [_MARK, words("comments.greeting")]
     if items:
         parts += [words("comments.greeting-missing"), "\n".join(items)]

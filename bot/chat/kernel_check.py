@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.chat.comment_job import CommentOrder
+from bot.chat.comment_job import CommentJob
 from bot.comment_text import size
-from bot.context.service_context import Machine
+from bot.context.service_context import ServiceContext
 from bot.db.commands import GpuRun
 
 NAME = "specbot/kernels"
@@ -15,39 +15,38 @@ _CHECKS = {"checks": "write"}
 _LARGEST = 60_000
 
 
-def begin(here: Machine, order: CommentOrder, run: GpuRun) -> int:
+def begin(context: ServiceContext, job: CommentJob, run: GpuRun) -> int:
     """The id of the check run for the request; made once, whoever asks again."""
-    client = here.app.client(order.installation, order.repository_id, _CHECKS)
-    path = f"/repos/{order.repository}"
-    listed = client.pages(
+    client = context.app.client(job.installation, job.repository_id, _CHECKS)
+    path = f"/repos/{job.repository}"
+    check_runs = client.pages(
         f"{path}/commits/{run.head}/check-runs",
         "check_runs",
         check_name=NAME,
-        app_id=here.app.id,
+        app_id=context.app.id,
         filter="all",
     )
-    for one in listed:
-        if one["external_id"] == run.request:
-            return int(one["id"])
-    said = here.words("comments.kernels-running")
+    for check_run in check_runs:
+        if check_run["external_id"] == run.request:
+            return int(check_run["id"])
+    text = context.words("comments.kernels-running")
     body: dict[str, Any] = {
         "name": NAME,
         "head_sha": run.head,
         "external_id": run.request,
         "status": "in_progress",
+        "output": {"title": text, "summary": text},
     }
-    return int(
-        client.post(f"{path}/check-runs", body | {"output": {"title": said, "summary": said}})["id"]
-    )
+    return int(client.post(f"{path}/check-runs", body)["id"])
 
 
 def finish(
-    here: Machine, order: CommentOrder, run: GpuRun, conclusion: str, title: str, text: str
+    context: ServiceContext, job: CommentJob, run: GpuRun, conclusion: str, title: str, text: str
 ) -> None:
     """End it with GitHub's word for how it went, a title and the whole report."""
-    client = here.app.client(order.installation, order.repository_id, _CHECKS)
+    client = context.app.client(job.installation, job.repository_id, _CHECKS)
     if size(text) > _LARGEST:
-        text = here.words("comments.cut")
+        text = context.words("comments.cut")
     output = {"title": title, "summary": text}
-    path = f"/repos/{order.repository}/check-runs/{begin(here, order, run)}"
+    path = f"/repos/{job.repository}/check-runs/{begin(context, job, run)}"
     client.patch(path, {"status": "completed", "conclusion": conclusion, "output": output})

@@ -9,8 +9,11 @@ _WORST_FIRST = ("failure", "neutral", "success")
 
 
 @dataclass(frozen=True)
-class Tab:
-    """What the pull request's page shows of it. `kind`: kernels or logprobs; `bodies`: HTML by language."""
+class PageTab:
+    """What the pull request's page shows of it.
+
+    `kind`: kernels or logprobs; `bodies`: HTML by language.
+    """
 
     kind: str
     verdict: str
@@ -18,19 +21,21 @@ class Tab:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """GitHub's conclusion, a key of the words for the title, the report, and what goes onto the page."""
+class RunOutcome:
+    """How a run ended. Stored as JSON, without its tabs.
+
+    `conclusion` is GitHub's word, `key` that of the title in `templates/words/comments.toml`.
+    """
 
     conclusion: str
     key: str
     text: str = ""
-    tabs: tuple[Tab, ...] = ()
+    tabs: tuple[PageTab, ...] = ()
 
 
-def together(parts: Sequence[Outcome]) -> Outcome:
+def combine(parts: Sequence[RunOutcome]) -> RunOutcome:
     """The worst of the parts, with what all of them say. There is at least one."""
     worst = min(parts, key=lambda part: _WORST_FIRST.index(part.conclusion))
-    text = "\n\n".join(part.text.strip() for part in parts if part.text)
-    return Outcome(
-        worst.conclusion, worst.key, text, tuple(tab for part in parts for tab in part.tabs)
-    )
+    texts = [part.text.strip() for part in parts if part.text]
+    tabs = [tab for part in parts for tab in part.tabs]
+    return RunOutcome(worst.conclusion, worst.key, "\n\n".join(texts), tuple(tabs))

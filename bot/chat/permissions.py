@@ -1,5 +1,8 @@
-"""What a person may do in a repository: asked of GitHub each time, never read from `author_association`, which calls a
-private member a contributor."""
+"""What a person may do in a repository.
+
+GitHub is asked each time. `author_association` is not used: it calls a private member a
+contributor.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from bot.github import Client, GitHubError
 METADATA = {"metadata": "read"}
 
 
-class Level(IntEnum):
+class Permission(IntEnum):
     """`READ` may ask for reports; `WRITE` may start what runs, and decide."""
 
     NONE = 0
@@ -20,21 +23,24 @@ class Level(IntEnum):
 
 
 # GitHub says `write` of the role maintain, and `read` of triage.
-_LEVELS = {"admin": Level.WRITE, "write": Level.WRITE, "read": Level.READ}
+_BY_NAME = {"admin": Permission.WRITE, "write": Permission.WRITE, "read": Permission.READ}
 
 
-def level(client: Client, repository: str, login: str, user: int) -> Level:
-    """The level of the account `user`, now called `login`. Whatever GitHub does not say clearly is `NONE`.
+def permission_of(client: Client, repository: str, login: str, user: int) -> Permission:
+    """The permission of the account `user`, now called `login`. Whatever GitHub does not say
+    clearly is `NONE`.
 
     Raises what may pass: a limit, a broken connection.
     """
+    name = quote(login, safe="")
     try:
-        found = client.get(f"/repos/{repository}/collaborators/{quote(login, safe='')}/permission")
+        answer = client.get(f"/repos/{repository}/collaborators/{name}/permission")
     except GitHubError as error:
-        if error.status in (401, 403, 404) and type(error) is GitHubError:
-            return Level.NONE
-        raise
+        is_refusal = type(error) is GitHubError and error.status in (401, 403, 404)
+        if not is_refusal:
+            raise
+        return Permission.NONE
     # A name that was given up may be another's by now.
-    if (found.get("user") or {}).get("id") != user:
-        return Level.NONE
-    return _LEVELS.get(found["permission"], Level.NONE)
+    if (answer.get("user") or {}).get("id") != user:
+        return Permission.NONE
+    return _BY_NAME.get(answer["permission"], Permission.NONE)

@@ -1,4 +1,5 @@
-"""Whether running a job again can help: what `checks.ci` says of its log, and what GitHub allows."""
+"""Whether running a job again can help: what `checks.ci` says of its log, and what GitHub
+allows."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from typing import BinaryIO
 
-from bot.chat.commit_jobs import Ran
+from bot.chat.commit_jobs import CommitJob
 from bot.chat.context import Task
 from bot.github import GitHubError, RateLimited
 from bot.github.app import READ_CI
@@ -21,9 +22,9 @@ _OLDEST = timedelta(days=30)
 _LARGEST_LOG = 50 << 20
 
 
-def against(task: Task, one: Ran, now: datetime) -> str | None:
-    """Why `one` is not run again: a key of the words, None where nothing speaks against it."""
-    job = one.job
+def reason_not_to_rerun(task: Task, commit_job: CommitJob, now: datetime) -> str | None:
+    """Why the job is not run again: a key of the words, None where nothing speaks against it."""
+    job = commit_job.job
     if job.conclusion is Conclusion.NONE:
         return "rerun-running"
     if not job.failed:
@@ -32,42 +33,41 @@ def against(task: Task, one: Ran, now: datetime) -> str | None:
         return "rerun-approval"
     if job.conclusion is Conclusion.STARTUP_FAILURE:
         return "rerun-startup"
-    if job.kind is not Kind.WORKFLOW_JOB or one.run is None:
+    if job.kind is not Kind.WORKFLOW_JOB or commit_job.run is None:
         return None
-    if now - datetime.fromisoformat(one.run["created_at"]) > _OLDEST:
+    if now - datetime.fromisoformat(commit_job.run["created_at"]) > _OLDEST:
         return "rerun-old"
-    return _by_log(task, job, int(one.run["run_attempt"]))
+    return _reason_in_log(task, job, int(commit_job.run["run_attempt"]))
 
 
-def _by_log(task: Task, job: Job, attempt: int) -> str | None:
-    """Infrastructure is run again once, a number that was off never: a green one beside it would prove nothing."""
+def _reason_in_log(task: Task, job: Job, attempt: int) -> str | None:
+    """Infrastructure is run again once. A number that was off is never: a green one beside it would
+    prove nothing."""
     if not job.id.isdecimal():
         return None
     log = _log(task, int(job.id))
     if log is None:
         return None
-    read = replace(job, attempt=attempt, log="log", log_state=LogState.PRESENT)
-    run = CIRun(
-        Pull(task.order.repository, task.order.number), Revisions(""), datetime.now(UTC), (read,)
-    )
+    with_log = replace(job, attempt=attempt, log="log", log_state=LogState.PRESENT)
+    pull = Pull(task.job.repository, task.job.number)
+    run = CIRun(pull, Revisions(""), datetime.now(UTC), (with_log,))
     failed = analyse(run, _OneLog(log)).failed
     if not failed:
         return None
     main = failed[0].main
     if any(failure.rerun is Rerun.SAMPLES for failure in failed[0].failures):
         return "rerun-numbers"
-    return (
-        "rerun-infrastructure"
-        if main.cause is Cause.INFRASTRUCTURE and main.rerun is not Rerun.ONCE
-        else None
-    )
+    if main.cause is Cause.INFRASTRUCTURE and main.rerun is not Rerun.ONCE:
+        return "rerun-infrastructure"
+    return None
 
 
-def _log(task: Task, job: int) -> bytes | None:
-    order = task.order
-    token = task.here.app.token(order.installation, order.repository_id, READ_CI)
+def _log(task: Task, log_of: int) -> bytes | None:
+    """The log of a job; None where GitHub does not give it."""
+    job, app = task.job, task.context.app
+    token = app.token(job.installation, job.repository_id, READ_CI)
     try:
-        return job_log(task.here.app.endpoint.api, token, order.repository, job, _LARGEST_LOG)
+        return job_log(app.endpoint.api, token, job.repository, log_of, _LARGEST_LOG)
     except RateLimited:
         raise
     except GitHubError:

@@ -1,4 +1,7 @@
-"""`specbot eval`: the rules on labelled cases, or on the last changes of a history, in parallel and resumable."""
+"""`specbot eval`: the rules on labelled cases, or on the last changes of a history.
+
+It works in several processes, and goes on where a run that was stopped left off (`--resume`).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from bot.errors import UserError
 from bot.files import read_text, write_output
 from bot.git import Blobs, Git, change_set, resolve
 from bot.i18n.catalog import Catalog
-from bot.reports.evaluation import summary, table
+from bot.reports.evaluation import plot, summary, table
 from checks.core.change import ChangeSet, PullRequest
 from checks.core.tree import PatchedTree
 from checks.evaluation import Case, CaseError, Outcome, Reported, parse_cases, score
@@ -46,9 +49,10 @@ class _Job:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Review every change, print the score, and write it where `-o` says. 0 unless a review crashed (3)."""
+    """Review every change, print the score, and write it where `-o` says. 0 unless a review crashed
+    (3)."""
     cases = _cases(args)
-    jobs = [*_labelled(cases, args), *_history(args)]
+    jobs = [*_labelled_jobs(cases, args), *_history_jobs(args)]
     if not jobs:
         raise UserError("eval-nothing")
     outcomes = dict(_outcomes(jobs, args))
@@ -61,13 +65,12 @@ def run(args: argparse.Namespace) -> int:
             json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n", args.output
         )
     if args.plot:
-        from bot.reports.evaluation import plot
-
         plot(scored, Path(args.plot))
     return 3 if scored.errors else 0
 
 
 def _cases(args: argparse.Namespace) -> tuple[Case, ...]:
+    """The labelled cases of the file that is named, of the rules that are named."""
     if args.cases is None:
         return ()
     try:
@@ -76,77 +79,86 @@ def _cases(args: argparse.Namespace) -> tuple[Case, ...]:
         raise UserError(
             "eval-case", file=args.cases, line=error.line, problem=error.problem
         ) from error
-    return tuple(c for c in cases if not args.rule or c.kind == "clean" or c.rule in args.rule)
+    if not args.rule:
+        return tuple(cases)
+    # A clean change is labelled for every rule.
+    return tuple(case for case in cases if case.kind == "clean" or case.rule in args.rule)
 
 
-def _labelled(cases: Iterable[Case], args: argparse.Namespace) -> list[_Job]:
-    keys = dict.fromkeys(c.change for c in cases)
-    return [
-        _Job(args.repo, *key, tuple(args.rule or ()), args.persona == "pedantic") for key in keys
-    ]
+def _labelled_jobs(cases: Iterable[Case], args: argparse.Namespace) -> list[_Job]:
+    changes = dict.fromkeys(case.change for case in cases)
+    return [_job(args, *change) for change in changes]
 
 
-def _history(args: argparse.Namespace) -> list[_Job]:
+def _history_jobs(args: argparse.Namespace) -> list[_Job]:
     """The last `--history` commits that touch `--path`, each against its first parent."""
     if not args.history:
         return []
     git = Git(Path(args.repo))
-    found = git.run(
-        "log", "--no-merges", "--format=%H", f"-{args.history}", "HEAD", "--", *args.path
-    )
-    heads = found.decode().split()
-    return [
-        _Job(args.repo, f"{h}^", h, (), tuple(args.rule or ()), args.persona == "pedantic")
-        for h in heads
-    ]
+    log = git.run("log", "--no-merges", "--format=%H", f"-{args.history}", "HEAD", "--", *args.path)
+    return [_job(args, f"{head}^", head, ()) for head in log.decode().split()]
+
+
+def _job(args: argparse.Namespace, base: str, head: str, from_base: tuple[str, ...]) -> _Job:
+    rules = tuple(args.rule or ())
+    return _Job(args.repo, base, head, from_base, rules, args.persona == "pedantic")
 
 
 def _outcomes(jobs: list[_Job], args: argparse.Namespace) -> Iterator[tuple[Key, Outcome]]:
-    """The outcome of each job: from the resume file where it has one, else computed and noted there."""
-    known = dict(_resumed(args.resume))
-    left = [j for j in jobs if j.key not in known]
-    yield from ((j.key, known[j.key]) for j in jobs if j.key in known)
+    """The outcome of each job: from the resume file where it has one, else computed and noted
+    there."""
+    known = dict(_read_notes(args.resume))
+    left = []
+    for job in jobs:
+        if job.key in known:
+            yield job.key, known[job.key]
+        else:
+            left.append(job)
+    done = len(jobs) - len(left)
     with ProcessPoolExecutor(args.jobs) as pool:
-        for n, (job, outcome) in enumerate(zip(left, pool.map(_review, left), strict=True), 1):
+        for job, outcome in zip(left, pool.map(_review, left), strict=True):
+            done += 1
             _note(args.resume, job, outcome)
-            _progress(n + len(jobs) - len(left), len(jobs), args.lang)
+            _show_progress(done, len(jobs), args.lang)
             yield job.key, outcome
 
 
-def _resumed(path: str | None) -> Iterator[tuple[Key, Outcome]]:
+def _read_notes(path: str | None) -> Iterator[tuple[Key, Outcome]]:
+    """What `_note` wrote for the checks as they are now."""
     if path is None or not Path(path).exists():
         return
     for line in read_text(path).splitlines():
         try:
-            raw = json.loads(line)
+            note = json.loads(line)
         except ValueError:
             continue  # the line that a killed run left half-written
-        if raw.get("code") == _code():
-            findings = tuple(Reported(**f) for f in raw["findings"])
-            key = (raw["base"], raw["head"], tuple(raw["from_base"]))
-            yield (
-                key,
-                Outcome(
-                    raw["base"],
-                    raw["head"],
-                    findings,
-                    raw["seconds"],
-                    raw["megabytes"],
-                    raw["error"],
-                ),
-            )
+        if note.get("code") != _checks_digest():
+            continue
+        key = (note["base"], note["head"], tuple(note["from_base"]))
+        findings = tuple(Reported(**finding) for finding in note["findings"])
+        yield (
+            key,
+            Outcome(
+                note["base"],
+                note["head"],
+                findings,
+                note["seconds"],
+                note["megabytes"],
+                note["error"],
+            ),
+        )
 
 
 def _note(path: str | None, job: _Job, outcome: Outcome) -> None:
     if path is not None:
-        line = {**asdict(outcome), "from_base": list(job.from_base), "code": _code()}
+        line = {**asdict(outcome), "from_base": list(job.from_base), "code": _checks_digest()}
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
 @cache
-def _code() -> str:
-    """A digest of the checks: what other checks found is not gone on from."""
+def _checks_digest() -> str:
+    """A digest of the checks' source: results of other checks are not used again."""
     digest = hashlib.sha256()
     folder = Path(checks.__file__).parent
     for path in sorted(folder.rglob("*.py")):
@@ -154,51 +166,61 @@ def _code() -> str:
     return digest.hexdigest()[:16]
 
 
-def _progress(done: int, total: int, lang: str) -> None:
-    if sys.stderr.isatty():
-        end = "\n" if done == total else ""
-        sys.stderr.write("\r\x1b[K" + Catalog(lang)("eval.progress", done=done, total=total) + end)
-        sys.stderr.flush()
+def _show_progress(done: int, total: int, lang: str) -> None:
+    if not sys.stderr.isatty():
+        return
+    sentence = Catalog(lang)("eval.progress", done=done, total=total)
+    end = "\n" if done == total else ""
+    sys.stderr.write(f"\r\x1b[K{sentence}{end}")
+    sys.stderr.flush()
 
 
 def _review(job: _Job) -> Outcome:
-    """One review, in a worker process. This is an edge: whatever a rule raises becomes the outcome's error."""
+    """One review, in a worker process.
+
+    This is an edge of the process: whatever a rule raises becomes the outcome's error.
+    """
     started = time.perf_counter()
+    findings: tuple[Reported, ...] = ()
+    error = ""
     try:
         findings = tuple(_findings(job))
-        error = ""
     except UserError as refused:
-        findings, error = (), f"{refused.key}: {' '.join(str(v) for v in refused.args_.values())}"
+        values = " ".join(str(value) for value in refused.args_.values())
+        error = f"{refused.key}: {values}"
     except Exception:
-        findings, error = (), traceback.format_exc(limit=-6)
+        error = traceback.format_exc(limit=-6)
     seconds = round(time.perf_counter() - started, 3)
     return Outcome(job.base, job.head, findings, seconds, _megabytes(), error)
 
 
 def _megabytes() -> float:
     """The most that this process, or one that it started, has held."""
-    most = max(
-        resource.getrusage(who).ru_maxrss
-        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    return round(most * (1 if sys.platform == "darwin" else 1024) / 1e6, 1)
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    # macOS counts in bytes, Linux in KiB.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return round(max(own, children) * unit / 1e6, 1)
 
 
 def _findings(job: _Job) -> Iterator[Reported]:
     git = Git(Path(job.repo))
-    rules = [r for r in RULES if not job.rules or r.ID in job.rules]
+    rules = [rule for rule in RULES if not job.rules or rule.ID in job.rules]
+    words = Catalog("en")
     with Blobs(git) as blobs:
         compared = resolve(git, job.base, job.head, merge_base=False)
         change = _variant(change_set(git, blobs, compared, PullRequest()), job.from_base)
-        words = Catalog("en")
-        outcome = review(
-            change, configuration(change.base, None, None), rules, pedantic=job.pedantic
-        )
-        for f in outcome.findings:
-            place = f.location
-            text = words.message(f.rule, f.message)
+        config = configuration(change.base, None, None)
+        outcome = review(change, config, rules, pedantic=job.pedantic)
+        for finding in outcome.findings:
+            place = finding.location
             yield Reported(
-                f.rule, f.severity.value, place.path, place.start_line, place.end_line, text
+                finding.rule,
+                finding.severity.value,
+                place.path,
+                place.start_line,
+                place.end_line,
+                words.message(finding.rule, finding.message),
             )
 
 
@@ -207,5 +229,5 @@ def _variant(change: ChangeSet, folders: tuple[str, ...]) -> ChangeSet:
     if not folders:
         return change
     head = PatchedTree(change.head, change.base, folders)
-    files = tuple(f for f in change.files if not f.path.startswith(folders))
+    files = tuple(file for file in change.files if not file.path.startswith(folders))
     return ChangeSet(change.base, head, files, change.pull, change.base_rev, change.head_rev)

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
+import tempfile
+import traceback
 from collections.abc import Callable, Sequence
+from importlib import metadata
 
 import bot
 from bot.errors import UserError
 from bot.i18n.catalog import Catalog
+from bot.redact import redact
+
+# What a report about our own mistake says the versions of.
+_PACKAGES = ("jinja2", "tree-sitter", "tree-sitter-cuda", "tree-sitter-python", "z3-solver")
 
 
-def guarded(run: Callable[[], int], arguments: Sequence[str], language: str) -> int:
-    """`run`'s exit code; 2 with one sentence for a `UserError`, 130 for ^C, 3 with a report file for the rest."""
+def run_with_exit_code(run: Callable[[], int], arguments: Sequence[str], language: str) -> int:
+    """`run`'s exit code; 2 with one sentence for a `UserError`, 130 for ^C, 3 with a report file
+    for the rest."""
     words = Catalog(language)
     try:
-        return run()
+        code = run()
+        # Here, so that a reader who is gone is noticed while the error can be handled.
+        sys.stdout.flush()
+        return code
     except UserError as error:
         _say(words("errors.error") + words(f"errors.{error.key}", **error.args_))
         return 2
@@ -23,7 +35,8 @@ def guarded(run: Callable[[], int], arguments: Sequence[str], language: str) -> 
         _say(words("errors.interrupted"))
         return 130
     except BrokenPipeError:
-        # Nobody reads any more (`specbot ... | head`). Keep Python from failing again when it flushes at exit.
+        # Nobody reads any more (`specbot ... | head`). Keep Python from failing again when it
+        # flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:  # the one broad handler of the process
@@ -36,10 +49,6 @@ def _say(sentence: str) -> None:
 
 
 def _report(error: Exception, arguments: Sequence[str], words: Catalog) -> None:
-    import tempfile
-
-    from bot.redact import redact
-
     text = redact(_describe(error, arguments))
     try:
         with tempfile.NamedTemporaryFile(
@@ -59,16 +68,12 @@ def _report(error: Exception, arguments: Sequence[str], words: Catalog) -> None:
 
 
 def _describe(error: Exception, arguments: Sequence[str]) -> str:
-    import platform
-    import traceback
-    from importlib import metadata
-
     versions = [
         f"specbot {bot.__version__}",
         f"python {platform.python_version()}",
         platform.platform(),
     ]
-    for name in ("jinja2", "tree-sitter", "tree-sitter-cuda", "tree-sitter-python", "z3-solver"):
+    for name in _PACKAGES:
         try:
             versions.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:

@@ -10,25 +10,37 @@ from bot.errors import UserError
 from bot.files import write_output
 from bot.i18n.catalog import Catalog
 from checks.core.check import Check
+from checks.core.rule_ids import ids_meant
 from checks.registry import RULES, rule
 
 
 def run(args: argparse.Namespace) -> int:
     """Print every rule with its summary, or the page of the one named."""
     words = Catalog(args.lang)
-    if args.id is None:
-        write_output(_list(words), None)
-        return 0
-    found = rule(args.id)
-    if found is None:
-        raise UserError("unknown-rule", name=args.id, near=nearest(args.id, (r.ID for r in RULES)))
-    write_output(_page(found, words), None)
+    text = _list(words) if args.id is None else _page_or_new_ids(args.id, words)
+    write_output(text, None)
     return 0
 
 
 def _list(words: Catalog) -> str:
-    widest = max((len(r.ID) for r in RULES), default=0)
-    return "".join(f"{r.ID:<{widest}}  {words.summary(r.ID)}\n" for r in RULES)
+    widest = max(len(rule.ID) for rule in RULES)
+    lines = [f"{rule.ID:<{widest}}  {words.summary(rule.ID)}\n" for rule in RULES]
+    return "".join(lines)
+
+
+def _page_or_new_ids(name: str, words: Catalog) -> str:
+    """The page of the rule `name`, or where that is an old id, what its rules are called now.
+
+    Raises `UserError` for a name that no rule has or had.
+    """
+    found = rule(name)
+    if found is not None:
+        return _page(found, words)
+    known = [rule.ID for rule in RULES]
+    new_ids = ids_meant(name, known)
+    if not new_ids:
+        raise UserError("unknown-rule", name=name, near=nearest(name, known))
+    return words("cli.rule-renamed", old=name, new=new_ids) + "\n"
 
 
 def _page(check: Check, words: Catalog) -> str:

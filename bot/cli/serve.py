@@ -10,46 +10,47 @@ from contextlib import closing, suppress
 import uvicorn
 
 from bot import logs
-from bot.context.service_context import Machine
+from bot.context.service_context import ServiceContext
 from bot.db.deliveries import Store, open_store
 from bot.errors import UserError
 from bot.settings import Settings, load
-from bot.tempdir import scratch
+from bot.tempdir import private_tempdir
 from bot.web.access import Access
-from bot.web.page_store import Archive
+from bot.web.page_store import PageStore
 from bot.web.routes import routes
 from bot.webhooks.app import application
-from bot.webhooks.turns import take_short_turns
 from bot.workflows.worker import Worker, usual_queues
 
 
 class _Terminated(BaseException):
-    """SIGTERM, on its way up to where the process ends; like `KeyboardInterrupt`, nobody's to handle on the way."""
+    """SIGTERM, on its way up to where the process ends.
+
+    Like `KeyboardInterrupt` it is no `Exception`: no handler on the way may swallow it.
+    """
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve until the process is told to end."""
     settings = load(args.config, host=args.host, port=args.port)
     logs.set_up()
-    take_short_turns()
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    # Listening comes first: what arrives while the rest starts waits in line, instead of being refused.
+    # Listening comes first: what arrives while the rest starts waits, instead of being refused.
     with (
-        closing(listening(settings.host, settings.port)) as listener,
+        closing(open_listener(settings.host, settings.port)) as listener,
         closing(open_store(settings)) as store,
     ):
-        # uvicorn ends in good order at the signal, and then sends it once more for the rest of us.
+        # uvicorn ends in good order at the signal, and then sends it once more to this process.
         signal.signal(signal.SIGTERM, _terminate)
-        with suppress(_Terminated), scratch(settings.data_dir):
+        with suppress(_Terminated), private_tempdir(settings.data_dir):
             _serve(settings, store, listener, work=args.role == "all")
     return 0
 
 
 def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: bool) -> None:
-    pages = routes(Archive(store.engine), Access(settings.oauth), settings.github_server_url)
+    pages = routes(PageStore(store.engine), Access(settings.oauth), settings.github_server_url)
     app = application(store, settings.webhook_secrets, settings.largest_webhook, pages)
-    # A connection closed for idleness just when GitHub uses it again is a delivery lost; after five seconds, uvicorn's
-    # own choice, that happens on a busy machine.
+    # A connection closed for idleness just when GitHub uses it again is a lost delivery. With
+    # uvicorn's own five seconds that happens on a busy machine.
     config = uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=75
     )
@@ -57,9 +58,8 @@ def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: b
     if not work:
         server.run([listener])
         return
-    worker = Worker(
-        Machine.build(settings, store), usual_queues(settings), settings.executor("all")
-    )
+    context = ServiceContext.build(settings, store)
+    worker = Worker(context, usual_queues(settings), settings.executor("all"))
     try:
         worker.start()
         server.run([listener])
@@ -71,17 +71,16 @@ def _terminate(*_: object) -> None:
     raise _Terminated
 
 
-def listening(host: str, port: int) -> socket.socket:
+def open_listener(host: str, port: int) -> socket.socket:
     """A socket that takes connections there. Raises `UserError` where that cannot be."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        made = socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
-        )
+        listener = socket.create_server((host, port), family=family)
     except OSError as error:
-        raise UserError(
-            "no-port", host=host, port=port, reason=error.strerror or str(error)
-        ) from None
-    # uvicorn sends the head and the body of an answer apart, and the second would wait 40 ms for the first to be
-    # acknowledged. asyncio sees to that only for sockets that name their protocol; here connections inherit it.
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return made
+        reason = error.strerror or str(error)
+        raise UserError("no-port", host=host, port=port, reason=reason) from None
+    # uvicorn sends the head and the body of an answer apart, and the second would wait 40 ms for
+    # the first to be acknowledged. asyncio sees to that only for sockets that name their protocol;
+    # here connections inherit it.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener

@@ -10,12 +10,11 @@ import threading
 from prometheus_client import start_http_server
 
 from bot import logs
-from bot.context.service_context import Machine
+from bot.context.service_context import ServiceContext
 from bot.db.deliveries import open_store
 from bot.errors import UserError
 from bot.settings import load
-from bot.tempdir import scratch
-from bot.webhooks.turns import take_short_turns
+from bot.tempdir import private_tempdir
 from bot.workflows.worker import QUEUES, Worker, usual_queues
 
 # Where the web side is on the same machine, webhooks are answered first.
@@ -24,26 +23,21 @@ _PRIORITY = 5
 
 def run(args: argparse.Namespace) -> int:
     """Work on the queues that are named until the process is told to end."""
-    named = (
-        tuple(dict.fromkeys(name.strip() for name in args.queues.split(","))) if args.queues else ()
-    )
-    unknown = [name for name in named if name not in QUEUES]
-    if unknown:
-        raise UserError("unknown-queue", name=unknown[0], known=QUEUES)
+    named = _named_queues(args.queues)
     settings = load(args.config)
     queues = named or usual_queues(settings)
     logs.set_up()
     os.nice(_PRIORITY)
-    take_short_turns()
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     store = open_store(settings)
-    worker = Worker(Machine.build(settings, store), queues, settings.executor("-".join(queues)))
+    context = ServiceContext.build(settings, store)
+    worker = Worker(context, queues, settings.executor("-".join(queues)))
     if settings.metrics_port is not None:
-        _tell_numbers(settings.host, settings.metrics_port)
+        _serve_metrics(settings.host, settings.metrics_port)
     ended = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: ended.set())
-    with scratch(settings.data_dir):
+    with private_tempdir(settings.data_dir):
         try:
             worker.start()
             ended.wait()
@@ -53,11 +47,21 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _tell_numbers(host: str, port: int) -> None:
-    """Serve `/metrics`, which a host that only works has no web side for."""
+def _named_queues(text: str | None) -> tuple[str, ...]:
+    """The queues of `--queues`, each once; none where it is not given. Raises `UserError`."""
+    if not text:
+        return ()
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in QUEUES:
+            raise UserError("unknown-queue", name=name, known=QUEUES)
+    return tuple(dict.fromkeys(names))
+
+
+def _serve_metrics(host: str, port: int) -> None:
+    """Serve `/metrics`, for a host that has no web side to do it."""
     try:
         start_http_server(port, host)
     except OSError as error:
-        raise UserError(
-            "no-port", host=host, port=port, reason=error.strerror or str(error)
-        ) from None
+        reason = error.strerror or str(error)
+        raise UserError("no-port", host=host, port=port, reason=reason) from None

@@ -1,8 +1,9 @@
-"""Work that can only go on later leaves its place on the worker to other work, and comes back.
+"""A workflow that can only go on later leaves its place on the worker, and comes back.
 
-A queue has few places on a worker. What waits in one, an hour where GitHub's limits are reached, keeps from it what has
-nothing to wait for, also that of other installations. The workflow stays the worker's all the while: nothing later of
-the same pull request overtakes it, and where the worker dies, it is taken up at once as all that was running.
+A queue has few places on a worker. A workflow that waited in one, an hour where GitHub's limits are
+reached, would keep it from workflows that have nothing to wait for, also those of other
+installations. The workflow stays the worker's all the while: nothing later of the same pull request
+overtakes it, and where the worker dies, it is taken up at once like all that was running.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import NoReturn
 
 from bot.db.deliveries import Store
 
-_SHORTEST = 0.5
+_SHORTEST_WAIT = 0.5
 
 
-class NotYet(Exception):
+class RetryLater(Exception):
     """What a step needs is not there yet; it is worth another look in `wait` seconds."""
 
     def __init__(self, wait: float) -> None:
@@ -24,36 +25,43 @@ class NotYet(Exception):
         self.wait = wait
 
 
-class Left(BaseException):
-    """A workflow on its way out of its place; like `KeyboardInterrupt`, nobody's to handle on the way. What it did is
-    written down step by step, and the step that it left is none of them."""
+class Yielded(BaseException):
+    """A workflow on its way out of its place.
+
+    Like `KeyboardInterrupt` it is no `Exception`: no handler on the way may swallow it. What the
+    workflow did is written down step by step; the step that it left is not.
+    """
 
 
-class Waiting:
-    """The workflows of this process that left. Safe to use from several threads."""
+class Backoff:
+    """The workflows of this process that left their places. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._until: dict[str, float] = {}
+        self._due_at: dict[str, float] = {}
 
     def leave(self, workflow: str, seconds: float) -> NoReturn:
         """End the present execution of `workflow`, which comes back in so many seconds."""
+        due = time.monotonic() + max(seconds, _SHORTEST_WAIT)
         with self._lock:
-            self._until[workflow] = time.monotonic() + max(seconds, _SHORTEST)
-        raise Left
+            self._due_at[workflow] = due
+        raise Yielded
 
     def bring_back(self, store: Store, worker: str) -> None:
-        """Put those whose time has come into their queues again, before what was ordered later; not one that another
-        worker took over."""
+        """Put those whose time has come into their queues again, before what was ordered later.
+
+        One that another worker took over in the meantime is left to it.
+        """
         for workflow in self._due():
-            for found in store.client.list_workflows(
+            pending = store.client.list_workflows(
                 workflow_ids=[workflow], status="PENDING", executor_id=worker
-            ):
-                store.client.resume_workflow(workflow, queue_name=found.queue_name)
+            )
+            for status in pending:
+                store.client.resume_workflow(workflow, queue_name=status.queue_name)
             with self._lock:
-                del self._until[workflow]
+                del self._due_at[workflow]
 
     def _due(self) -> list[str]:
         now = time.monotonic()
         with self._lock:
-            return [workflow for workflow, until in self._until.items() if until <= now]
+            return [workflow for workflow, due in self._due_at.items() if due <= now]

@@ -8,19 +8,21 @@ from typing import ParamSpec, TypeVar
 
 from dbos import DBOS, StepOptions
 
-from bot.context.backoff import NotYet
-from bot.context.service_context import machine
+from bot.context.backoff import RetryLater
+from bot.context.service_context import current_context
 from bot.github import GitHubError, RateLimited, UncertainWrite
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def passing(error: BaseException) -> bool:
+def is_transient(error: BaseException) -> bool:
     """Whether the same request may succeed later."""
     if isinstance(error, UncertainWrite | RateLimited):
         return True
-    return isinstance(error, GitHubError) and (error.status == 0 or error.status >= 500)
+    if not isinstance(error, GitHubError):
+        return False
+    return error.status == 0 or error.status >= 500
 
 
 # About four minutes in all. What is still down after the last try is found by the reconcile loop.
@@ -29,23 +31,37 @@ RETRIES: StepOptions = {
     "interval_seconds": 1.0,
     "backoff_rate": 2.0,
     "max_attempts": 8,
-    "should_retry": passing,
+    "should_retry": is_transient,
 }
 
 
-def step(act: Callable[P, R]) -> Callable[P, R]:
-    """A step of a workflow."""
-    return DBOS.step(**RETRIES)(patient(act))
+def step(function: Callable[P, R]) -> Callable[P, R]:
+    """Make `function` a step of a workflow, under its own name."""
+    return DBOS.step(**RETRIES)(yields_when_limited(function))
 
 
-def patient(act: Callable[P, R]) -> Callable[P, R]:
-    """What a step does. Where it must wait, the workflow leaves its place, and comes back to this very step."""
+def step_named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """The same under another name.
 
-    @wraps(act)
-    def acting(*args: P.args, **named: P.kwargs) -> R:
+    A database holds the names of the steps that were done; a step whose function was renamed keeps
+    the name that databases know.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        options: StepOptions = {**RETRIES, "name": name}
+        return DBOS.step(**options)(yields_when_limited(function))
+
+    return decorate
+
+
+def yields_when_limited(function: Callable[P, R]) -> Callable[P, R]:
+    """Where a step must wait, the workflow leaves its place, and comes back to this very step."""
+
+    @wraps(function)
+    def run(*args: P.args, **named: P.kwargs) -> R:
         try:
-            return act(*args, **named)
-        except (RateLimited, NotYet) as error:
-            machine().waiting.leave(str(DBOS.workflow_id), error.wait)
+            return function(*args, **named)
+        except (RateLimited, RetryLater) as error:
+            current_context().backoff.leave(str(DBOS.workflow_id), error.wait)
 
-    return acting
+    return run

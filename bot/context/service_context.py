@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bot.context.backoff import Waiting
+from bot.context.backoff import Backoff
 from bot.db.commands import Records
 from bot.db.deliveries import Store
-from bot.db.rate_limits import Writes
+from bot.db.rate_limits import WriteLedger
 from bot.github import App
 from bot.github.checkout import Checkouts
 from bot.i18n.catalog import Catalog
@@ -16,39 +16,40 @@ from bot.settings import Settings
 
 
 @dataclass(frozen=True)
-class Machine:
+class ServiceContext:
+    """The settings, and what is made from them once for the whole process."""
+
     settings: Settings
     app: App
     store: Store
     checkouts: Checkouts
     words: Catalog
     records: Records
-    waiting: Waiting = field(default_factory=Waiting)
+    backoff: Backoff = field(default_factory=Backoff)
 
     @classmethod
-    def build(cls, settings: Settings, store: Store) -> Machine:
-        writes = Writes(store.engine, settings.endpoint)
-        app = App(
-            settings.endpoint, settings.app_id, settings.private_key.get_secret_value(), writes.pace
-        )
-        checkouts = Checkouts(settings.data_dir / "clones", settings.github_server_url)
+    def build(cls, settings: Settings, store: Store) -> ServiceContext:
+        """The context of a service with these settings, whose database is `store`."""
+        ledger = WriteLedger(store.engine, settings.endpoint)
+        private_key = settings.private_key.get_secret_value()
         return cls(
             settings,
-            app,
+            App(settings.endpoint, settings.app_id, private_key, ledger.pace),
             store,
-            checkouts,
+            Checkouts(settings.data_dir / "clones", settings.github_server_url),
             Catalog(settings.language, Markdown()),
             Records(store.engine),
         )
 
 
-_machines: list[Machine] = []
+_contexts: list[ServiceContext] = []
 
 
-def install(machine: Machine) -> None:
-    """Make `machine` the one that this process's workflows use."""
-    _machines[:] = [machine]
+def set_current_context(context: ServiceContext) -> None:
+    """Make `context` the one that this process's workflows use."""
+    _contexts[:] = [context]
 
 
-def machine() -> Machine:
-    return _machines[0]
+def current_context() -> ServiceContext:
+    """The context that was set last."""
+    return _contexts[0]

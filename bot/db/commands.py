@@ -1,9 +1,9 @@
-"""Our tables for commands: what was begun, approved, skipped, reported, and run on a GPU."""
+"""Our tables for commands: what was claimed, approved, skipped, reported, and run on a GPU."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections import Counter
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -68,15 +68,21 @@ _SPOKEN = sa.Table(
     sa.Column("at", sa.Float, nullable=False, index=True),
     sa.Column("commands", sa.Integer, nullable=False),
 )
+# One budget of GPU minutes is changed at a time.
+_BUDGET_LOCK = 7317
 _HOUR = 3600.0
 _DAY = 24 * _HOUR
 
 
 @dataclass(frozen=True)
 class GpuRun:
-    """A run on a GPU that was asked for. `minutes` are those reserved, and those used once it has ended; `run` is
-    GitHub's id of it, None until GitHub gave it; `order` and `command` say who asked. `files` are the artifact's for
-    `junit`, `logprobs` and `logprobs_base`, empty names where there are none."""
+    """A run on a GPU that was asked for. Stored as JSON and as a row of that table.
+
+    `minutes` are those reserved, and those used once it has ended. `run` is GitHub's id of it, None
+    until GitHub gave it. `order` is the stored `CommentJob` that asked for it, and `command` the
+    number of the command there. `files` are the artifact's for `junit`, `logprobs` and
+    `logprobs_base`, empty names where there are none.
+    """
 
     request: str
     repository_id: int
@@ -99,8 +105,9 @@ class Records:
         self._engine = engine
         create(engine, _TABLES)
 
-    def begin(self, act: str) -> bool:
-        """Note that `act` is begun; False where it was before, so that nobody knows whether it had its effect."""
+    def claim(self, act: str) -> bool:
+        """Note that `act` is begun; False where it was before, so that nobody knows whether it had
+        its effect."""
         try:
             with self._engine.begin() as connection:
                 connection.execute(_ACTS.insert().values(id=act, at=time.time()))
@@ -108,55 +115,53 @@ class Records:
             return False
         return True
 
-    def not_begun(self, act: str) -> None:
+    def release(self, act: str) -> None:
         """Forget that `act` was begun: it surely had no effect."""
         with self._engine.begin() as connection:
             connection.execute(_ACTS.delete().where(_ACTS.c.id == act))
 
-    def spoken(self, comment: str, repository: int, user: int, commands: int) -> int:
-        """Note that `comment` of the account `user` has so many commands; how many it gave in the repository within the
-        last hour, these among them. The same comment again is not counted twice."""
-        now, same = (
-            time.time(),
-            sa.and_(_SPOKEN.c.repository_id == repository, _SPOKEN.c.user == user),
-        )
+    def count_commands(self, comment: str, repository: int, user: int, commands: int) -> int:
+        """Note that `comment` of the account `user` has so many commands.
+
+        Gives how many it gave in the repository within the last hour, these among them. The same
+        comment again is not counted twice.
+        """
+        now = time.time()
+        row = {
+            "id": comment,
+            "repository_id": repository,
+            "user": user,
+            "at": now,
+            "commands": commands,
+        }
+        same_user = where(_SPOKEN, {"repository_id": repository, "user": user})
+        same_comment = sa.select(_SPOKEN.c.id).where(_SPOKEN.c.id == comment)
+        total = sa.select(sa.func.sum(_SPOKEN.c.commands)).where(same_user)
         with self._engine.begin() as connection:
             connection.execute(_SPOKEN.delete().where(_SPOKEN.c.at < now - _HOUR))
-            if (
-                connection.execute(sa.select(_SPOKEN.c.id).where(_SPOKEN.c.id == comment)).first()
-                is None
-            ):
-                row = {
-                    "id": comment,
-                    "repository_id": repository,
-                    "user": user,
-                    "at": now,
-                    "commands": commands,
-                }
+            if connection.execute(same_comment).first() is None:
                 connection.execute(_SPOKEN.insert().values(row))
-            return int(
-                connection.execute(
-                    sa.select(sa.func.sum(_SPOKEN.c.commands)).where(same)
-                ).scalar_one()
-            )
+            return int(connection.execute(total).scalar_one())
 
     def approve(self, pull: PullKey, head: str, login: str) -> None:
-        """Note that `login` has approved the commit `head` for a GPU. Another commit is another approval."""
-        self._put(_APPROVALS, asdict(pull) | {"head": head}, {"login": login, "at": time.time()})
+        """Note that `login` has approved the commit `head` for a GPU. Another commit is another
+        approval."""
+        key = asdict(pull) | {"head": head}
+        self._put(_APPROVALS, key, {"login": login, "at": time.time()})
 
     def approved(self, pull: PullKey, head: str) -> bool:
-        return self._one(_APPROVALS, asdict(pull) | {"head": head}) is not None
+        """Whether somebody has approved the commit `head`."""
+        return self._row(_APPROVALS, asdict(pull) | {"head": head}) is not None
 
     def skip(self, pull: PullKey, rule: str, login: str, reason: str) -> None:
+        """Leave `rule` out of the next reviews of the pull request."""
         self._put(_SKIPS, asdict(pull) | {"rule": rule}, {"login": login, "reason": reason})
 
     def skips(self, pull: PullKey) -> list[Json]:
         """The rules that are skipped: `rule`, `login` and `reason`."""
+        query = sa.select(_SKIPS).where(where(_SKIPS, asdict(pull))).order_by(_SKIPS.c.rule)
         with self._engine.connect() as connection:
-            rows = connection.execute(
-                sa.select(_SKIPS).where(where(_SKIPS, asdict(pull))).order_by(_SKIPS.c.rule)
-            )
-            return [dict(row) for row in rows.mappings()]
+            return [dict(row) for row in connection.execute(query).mappings()]
 
     def save_report(self, pull: PullKey, report: Json) -> None:
         """Keep the report of the last review."""
@@ -164,93 +169,100 @@ class Records:
 
     def report(self, pull: PullKey) -> Json | None:
         """The report of the last review."""
-        found = self._one(_REPORTS, asdict(pull))
-        return None if found is None else dict(found["data"])
+        row = self._row(_REPORTS, asdict(pull))
+        return None if row is None else dict(row["data"])
 
-    def reserve(self, wanted: GpuRun, per_pull: int, per_day: int) -> str | None:
-        """Note a run on a GPU, within the minutes that its pull request and its repository's day have; None where it
-        is noted (also where it was before), else which of the two is used up: `pull` or `day`."""
-        here = _GPU.c.repository_id == wanted.repository_id
+    def reserve(self, run: GpuRun, per_pull: int, per_day: int) -> str | None:
+        """Note a run on a GPU, within the minutes that its pull request and its repository's day
+        have.
+
+        None where it is noted (also where it was before), else which of the two is used up: `pull`
+        or `day`.
+        """
+        repository = _GPU.c.repository_id == run.repository_id
+        used = sa.select(sa.func.coalesce(sa.func.sum(_GPU.c.minutes), 0)).where(repository)
+        same_request = sa.select(_GPU.c.request).where(_GPU.c.request == run.request)
         with self._engine.begin() as connection:
-            # One budget at a time, from the first question on.
-            lock(connection, 7317)
-            if connection.execute(
-                sa.select(_GPU.c.request).where(_GPU.c.request == wanted.request)
-            ).first():
+            # From the first question on: two runs must not be given the same minutes.
+            lock(connection, _BUDGET_LOCK)
+            if connection.execute(same_request).first():
                 return None
-            used = sa.select(sa.func.coalesce(sa.func.sum(_GPU.c.minutes), 0)).where(here)
-            of_pull = connection.execute(used.where(_GPU.c.number == wanted.number)).scalar_one()
-            of_day = connection.execute(used.where(_GPU.c.at > wanted.at - _DAY)).scalar_one()
-            if of_pull + wanted.minutes > per_pull:
+            of_pull = connection.execute(used.where(_GPU.c.number == run.number)).scalar_one()
+            of_day = connection.execute(used.where(_GPU.c.at > run.at - _DAY)).scalar_one()
+            if of_pull + run.minutes > per_pull:
                 return "pull"
-            if of_day + wanted.minutes > per_day:
+            if of_day + run.minutes > per_day:
                 return "day"
-            connection.execute(_GPU.insert().values(**asdict(wanted)))
+            connection.execute(_GPU.insert().values(**asdict(run)))
         return None
 
-    def give_back(self, request: str) -> None:
+    def cancel_reservation(self, request: str) -> None:
         """Forget a run that was never sent."""
         with self._engine.begin() as connection:
             connection.execute(_GPU.delete().where(_GPU.c.request == request))
 
-    def sent(self, request: str, run: int) -> None:
-        """GitHub's id of the run."""
-        with self._engine.begin() as connection:
-            connection.execute(_GPU.update().where(_GPU.c.request == request).values(run=run))
+    def set_run_id(self, request: str, run: int) -> None:
+        """Note GitHub's id of the run."""
+        self._update_run(request, {"run": run})
 
-    def used(self, request: str, minutes: int) -> None:
-        """What the run took in the end."""
-        with self._engine.begin() as connection:
-            connection.execute(
-                _GPU.update().where(_GPU.c.request == request).values(minutes=minutes)
-            )
+    def set_minutes(self, request: str, minutes: int) -> None:
+        """Note what the run took in the end."""
+        self._update_run(request, {"minutes": minutes})
 
-    def gpu_run(self, repository: int, run: int, title: str) -> GpuRun | None:
+    def _update_run(self, request: str, values: Json) -> None:
+        with self._engine.begin() as connection:
+            connection.execute(_GPU.update().where(_GPU.c.request == request).values(**values))
+
+    def find_gpu_run(self, repository: int, run: int, title: str) -> GpuRun | None:
         """The run that we asked for and that GitHub calls `run`.
 
-        It may end before its id was written down, by a worker that died in between: then its `title` has the request.
+        It may end before its id was written down, by a worker that died in between: then its
+        `title` has the request.
         """
-        found = self._one(_GPU, {"repository_id": repository, "run": run}) or self._unsent(
-            repository, run, title
-        )
-        return None if found is None else GpuRun(**{f.name: found[f.name] for f in fields(GpuRun)})
+        row = self._row(_GPU, {"repository_id": repository, "run": run})
+        if row is not None:
+            return _gpu_run(row)
+        for row in self._rows(_GPU, {"repository_id": repository, "run": None}):
+            if row["request"] in title:
+                self.set_run_id(row["request"], run)
+                return _gpu_run({**row, "run": run})
+        return None
 
     def gpu_months(self) -> tuple[tuple[str, int, int], ...]:
         """(month as 2026-05, runs, minutes) of all repositories, the last month first."""
-        months: dict[str, tuple[int, int]] = {}
+        runs: Counter[str] = Counter()
+        minutes_used: Counter[str] = Counter()
         with self._engine.connect() as connection:
             for at, minutes in connection.execute(sa.select(_GPU.c.at, _GPU.c.minutes)):
                 month = time.strftime("%Y-%m", time.gmtime(at))
-                runs, sum_ = months.get(month, (0, 0))
-                months[month] = (runs + 1, sum_ + minutes)
-        return tuple((month, *months[month]) for month in sorted(months, reverse=True))
+                runs[month] += 1
+                minutes_used[month] += minutes
+        months = sorted(runs, reverse=True)
+        return tuple((month, runs[month], minutes_used[month]) for month in months)
 
-    def with_logprobs(self, pull: PullKey, head: str) -> GpuRun | None:
+    def last_run_with_logprobs(self, pull: PullKey, head: str) -> GpuRun | None:
         """The last run of the commit `head` that was asked to bring records of logprobs."""
-        asked = sa.select(_GPU).where(
-            where(_GPU, asdict(pull) | {"head": head}), _GPU.c.run.is_not(None)
-        )
+        of_head = where(_GPU, asdict(pull) | {"head": head})
+        query = sa.select(_GPU).where(of_head, _GPU.c.run.is_not(None)).order_by(_GPU.c.at.desc())
         with self._engine.connect() as connection:
-            for found in connection.execute(asked.order_by(_GPU.c.at.desc())).mappings():
-                if found["files"].get("logprobs"):
-                    return GpuRun(**{f.name: found[f.name] for f in fields(GpuRun)})
+            for row in connection.execute(query).mappings():
+                if row["files"].get("logprobs"):
+                    return _gpu_run(dict(row))
         return None
 
-    def _unsent(self, repository: int, run: int, title: str) -> Json | None:
-        with self._engine.connect() as connection:
-            asked = sa.select(_GPU).where(where(_GPU, {"repository_id": repository, "run": None}))
-            waiting = connection.execute(asked).mappings().all()
-        for one in waiting:
-            if one["request"] in title:
-                self.sent(one["request"], run)
-                return dict(one) | {"run": run}
-        return None
+    def _row(self, table: sa.Table, key: Json) -> Json | None:
+        rows = self._rows(table, key)
+        return rows[0] if rows else None
 
-    def _one(self, table: sa.Table, key: Json) -> Mapping[str, Any] | None:
+    def _rows(self, table: sa.Table, key: Json) -> list[Json]:
+        query = sa.select(table).where(where(table, key))
         with self._engine.connect() as connection:
-            row = connection.execute(sa.select(table).where(where(table, key))).mappings().first()
-            return None if row is None else dict(row)
+            return [dict(row) for row in connection.execute(query).mappings()]
 
     def _put(self, table: sa.Table, key: Json, values: Json) -> None:
         with self._engine.begin() as connection:
             put(connection, table, key, values)
+
+
+def _gpu_run(row: Json) -> GpuRun:
+    return GpuRun(**{field.name: row[field.name] for field in fields(GpuRun)})

@@ -20,9 +20,9 @@ from dbos import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from bot.db.engine import begin_to_write, engine_for, lock
+from bot.db.engine import begin_to_write, engine_for, lock, put, where
 from bot.errors import UserError
-from bot.jobs.requests import Delivery, Order
+from bot.jobs.requests import Delivery, JobRequest
 from bot.redact import redact
 from bot.settings import Settings
 
@@ -54,23 +54,32 @@ _SINCE = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("at", sa.Float),
 )
-# GitHub lists deliveries for three days; a guid older than that cannot come again.
+# Seconds. GitHub lists deliveries for three days; a guid older than that cannot come again.
 _KEPT = 7 * 24 * 3600.0
-_MOST_KNOWN = 10_000
+_MOST_REMEMBERED = 10_000
+# One process at a time makes the tables.
+_TABLES_LOCK = 7315
+# A workflow that has not ended.
+_UNFINISHED = ("ENQUEUED", "DELAYED", "PENDING")
 
 
 @dataclass(frozen=True)
 class PullKey:
+    """A pull request, by GitHub's id of its repository, which outlives a change of name."""
+
     repository_id: int
     number: int
 
 
 class Store:
-    """The database. Safe to use from several threads. `gather` is the time of gathering, in seconds."""
+    """The database. Safe to use from several threads.
 
-    def __init__(self, url: str, gather: float = 30.0) -> None:
-        self._gather = gather
-        self._ordered: frozenset[str] = frozenset()
+    `batching_period` is in seconds: requests that are batched begin when it is over.
+    """
+
+    def __init__(self, url: str, batching_period: float = 30.0) -> None:
+        self._batching_period = batching_period
+        self._remembered: frozenset[str] = frozenset()
         self.engine = engine_for(url)
         self.check()
         run_dbos_database_migrations(url)
@@ -80,12 +89,13 @@ class Store:
     def _create_tables(self) -> None:
         """Several processes may start at once: the first that holds the lock makes everything."""
         with self.engine.begin() as connection:
-            lock(connection, 7315)
+            lock(connection, _TABLES_LOCK)
             _TABLES.create_all(connection)
             if connection.execute(sa.select(_SINCE.c.at)).first() is None:
                 connection.execute(_SINCE.insert().values(id=1, at=time.time()))
 
     def close(self) -> None:
+        """Close all connections."""
         self.client.destroy()
         self.engine.dispose()
 
@@ -96,90 +106,110 @@ class Store:
 
     @property
     def since(self) -> float:
-        """The second in which the service first ran: what was before is not its business. GitHub's times are whole
-        seconds, so that what came later in this one must not look older."""
+        """The second in which the service first ran: what was before is not its business.
+
+        GitHub's times are whole seconds; what came later in this second must not look older.
+        """
         with self.engine.connect() as connection:
-            return float(math.floor(connection.execute(sa.select(_SINCE.c.at)).scalar_one()))
+            first_run: float = connection.execute(sa.select(_SINCE.c.at)).scalar_one()
+        return float(math.floor(first_run))
 
     def receive(self, deliveries: Iterable[Delivery]) -> list[bool]:
-        """Store deliveries and enqueue their orders, in one transaction. False for each that was received before."""
-        listed, now = list(deliveries), time.time()
-        rows = [{"id": one.id, "event": one.event, "received_at": now} for one in listed]
-        insert = (
-            _insert(self.engine)(_DELIVERIES).on_conflict_do_nothing().returning(_DELIVERIES.c.id)
-        )
-        news, orders = [], []
+        """Store deliveries and enqueue their requests, in one transaction.
+
+        False for each delivery that was received before.
+        """
+        listed = list(deliveries)
+        now = time.time()
         with self.engine.begin() as connection:
             begin_to_write(connection)
-            fresh = set(connection.execute(insert, rows).scalars())
-            for one in listed:
-                news.append(one.id in fresh)
-                fresh.discard(one.id)
-                if news[-1] and one.order is not None:
-                    orders.append(self._timed(one.order, now))
-            for order in {
-                order.id: order for order in orders if order.id not in self._ordered
-            }.values():
-                self._enqueue(connection, order)
-        # Of a commit's hundred events within the same time, all but the first have nothing to add.
-        kept = self._ordered if len(self._ordered) < _MOST_KNOWN else frozenset()
-        self._ordered = kept.union(order.id for order in orders if order.gathered)
-        return news
+            new_ids = self._insert_deliveries(connection, listed, now)
+            are_new = []
+            requests: dict[str, JobRequest] = {}
+            for delivery in listed:
+                is_new = delivery.id in new_ids
+                are_new.append(is_new)
+                # The same delivery may come twice within one batch.
+                new_ids.discard(delivery.id)
+                if is_new and delivery.request is not None:
+                    request = self._batched(delivery.request, now)
+                    requests[request.id] = request
+            for request in requests.values():
+                if request.id not in self._remembered:
+                    self._enqueue(connection, request)
+        self._remember(requests.values())
+        return are_new
+
+    def _insert_deliveries(
+        self, connection: sa.Connection, deliveries: Iterable[Delivery], now: float
+    ) -> set[str]:
+        """The ids of those that were not there."""
+        rows = [
+            {"id": delivery.id, "event": delivery.event, "received_at": now}
+            for delivery in deliveries
+        ]
+        insert = _insert(self.engine)(_DELIVERIES).on_conflict_do_nothing()
+        return set(connection.execute(insert.returning(_DELIVERIES.c.id), rows).scalars())
+
+    def _remember(self, requests: Iterable[JobRequest]) -> None:
+        """Remember batched requests: of a commit's hundred events within one period, all but the
+        first have nothing to add."""
+        batched = {request.id for request in requests if request.batched}
+        known = self._remembered if len(self._remembered) < _MOST_REMEMBERED else frozenset()
+        self._remembered = known | batched
 
     def received(self, delivery: str) -> bool:
+        """Whether the webhook with this id arrived."""
+        query = sa.select(_DELIVERIES.c.id).where(_DELIVERIES.c.id == delivery)
         with self.engine.connect() as connection:
-            found = connection.execute(
-                sa.select(_DELIVERIES.c.id).where(_DELIVERIES.c.id == delivery)
-            )
-            return found.first() is not None
+            return connection.execute(query).first() is not None
 
-    def enqueue(self, order: Order) -> None:
-        """Enqueue an order that no delivery brought. The same order again changes nothing."""
+    def enqueue(self, request: JobRequest) -> None:
+        """Enqueue a request that no delivery brought. The same request again changes nothing."""
         with self.engine.begin() as connection:
-            self._enqueue(connection, self._timed(order, time.time()))
+            self._enqueue(connection, self._batched(request, time.time()))
 
-    def _timed(self, order: Order, now: float) -> Order:
-        return gathered(order, self._gather, now) if order.gathered else order
+    def _batched(self, request: JobRequest, now: float) -> JobRequest:
+        if not request.batched:
+            return request
+        return delay_to_period_end(request, self._batching_period, now)
 
-    def _enqueue(self, connection: sa.Connection, order: Order) -> None:
-        if order.pull is not None:
-            self._set_latest(connection, order.pull, order.id)
+    def _enqueue(self, connection: sa.Connection, request: JobRequest) -> None:
+        if request.pull is not None:
+            self._set_latest(connection, request.pull, request.id)
         options: EnqueueOptions = {
-            "workflow_name": order.workflow,
-            "queue_name": order.queue,
-            "workflow_id": order.id,
+            "workflow_name": request.workflow,
+            "queue_name": request.queue,
+            "workflow_id": request.id,
         }
-        if order.partition:
-            options["queue_partition_key"] = order.partition
-        if order.delay > 0:
-            options["delay_seconds"] = order.delay
-        self.client.enqueue_in_transaction(connection, options, *order.arguments)
+        if request.partition:
+            options["queue_partition_key"] = request.partition
+        if request.delay > 0:
+            options["delay_seconds"] = request.delay
+        self.client.enqueue_in_transaction(connection, options, *request.arguments)
 
     @staticmethod
-    def _set_latest(connection: sa.Connection, pull: tuple[int, int], order: str) -> None:
-        key = PullKey(*pull)
-        if not connection.execute(
-            _PULLS.update().where(_here(key)).values(order_id=order)
-        ).rowcount:
-            connection.execute(_PULLS.insert().values(order_id=order, **asdict(key)))
+    def _set_latest(connection: sa.Connection, pull: tuple[int, int], request: str) -> None:
+        key = asdict(PullKey(*pull))
+        put(connection, _PULLS, key, {"order_id": request})
 
-    def is_latest(self, pull: PullKey, order: str) -> bool:
-        """Whether no later order came for the pull request."""
-        return self._pull(pull).get("order_id") == order
+    def is_latest(self, pull: PullKey, request: str) -> bool:
+        """Whether no later request came for the pull request."""
+        return self._pull(pull).get("order_id") == request
 
     def has_running(self, pull: PullKey) -> bool:
-        """Whether the latest order for the pull request has not ended."""
-        order: str | None = self._pull(pull).get("order_id")
-        return order is not None and self.runs(order)
+        """Whether the latest request for the pull request has not ended."""
+        request: str | None = self._pull(pull).get("order_id")
+        return request is not None and self.is_running(request)
 
-    def known(self, order: str) -> bool:
-        """Whether the order was given before."""
-        return bool(self.client.list_workflows(workflow_ids=[order]))
+    def has_workflow(self, request: str) -> bool:
+        """Whether the request was made before."""
+        return bool(self.client.list_workflows(workflow_ids=[request]))
 
-    def runs(self, order: str) -> bool:
-        """Whether the order waits or is being done."""
-        found = self.client.list_workflows(workflow_ids=[order])
-        return any(workflow.status in ("ENQUEUED", "DELAYED", "PENDING") for workflow in found)
+    def is_running(self, request: str) -> bool:
+        """Whether the request waits or is being done."""
+        workflows = self.client.list_workflows(workflow_ids=[request])
+        return any(workflow.status in _UNFINISHED for workflow in workflows)
 
     def reported_head(self, pull: PullKey) -> str | None:
         """The commit that the last finished review was of."""
@@ -187,48 +217,49 @@ class Store:
         return head
 
     def set_reported(self, pull: PullKey, head: str) -> None:
+        """Note that a review of the commit `head` was finished."""
+        row = where(_PULLS, asdict(pull))
         with self.engine.begin() as connection:
-            connection.execute(_PULLS.update().where(_here(pull)).values(reported_head=head))
+            connection.execute(_PULLS.update().where(row).values(reported_head=head))
 
     def _pull(self, pull: PullKey) -> dict[str, Any]:
+        query = sa.select(_PULLS).where(where(_PULLS, asdict(pull)))
         with self.engine.connect() as connection:
-            row = connection.execute(sa.select(_PULLS).where(_here(pull))).mappings().first()
-            return dict(row) if row else {}
+            row = connection.execute(query).mappings().first()
+        return dict(row) if row else {}
 
-    def beat(self, worker: str) -> None:
+    def heartbeat(self, worker: str) -> None:
         """Say that `worker` lives."""
-        now = time.time()
         with self.engine.begin() as connection:
-            if not connection.execute(
-                _WORKERS.update().where(_WORKERS.c.id == worker).values(seen_at=now)
-            ).rowcount:
-                connection.execute(_WORKERS.insert().values(id=worker, seen_at=now))
+            put(connection, _WORKERS, {"id": worker}, {"seen_at": time.time()})
 
-    def claim_dead(self, after: float) -> list[str]:
-        """Workers silent for `after` seconds, each claimed by one caller alone; who claims one and dies loses it
-        again after the same time."""
+    def claim_stale_workers(self, after: float) -> list[str]:
+        """Workers silent for `after` seconds, each claimed by one caller alone.
+
+        Who claims one and dies loses it again after the same time.
+        """
         limit = time.time() - after
         claimed = []
         with self.engine.begin() as connection:
             silent = connection.execute(sa.select(_WORKERS).where(_WORKERS.c.seen_at < limit)).all()
             for worker, seen_at in silent:
-                same = sa.and_(_WORKERS.c.id == worker, _WORKERS.c.seen_at == seen_at)
-                if connection.execute(
-                    _WORKERS.update().where(same).values(seen_at=time.time())
-                ).rowcount:
+                # Another caller may have changed the row since.
+                unchanged = where(_WORKERS, {"id": worker, "seen_at": seen_at})
+                update = _WORKERS.update().where(unchanged).values(seen_at=time.time())
+                if connection.execute(update).rowcount:
                     claimed.append(worker)
         return claimed
 
-    def bury(self, worker: str) -> None:
+    def remove_worker(self, worker: str) -> None:
+        """Forget a worker whose work was taken over."""
         with self.engine.begin() as connection:
             connection.execute(_WORKERS.delete().where(_WORKERS.c.id == worker))
 
-    def forget(self) -> None:
+    def delete_old_deliveries(self) -> None:
         """Delete deliveries that cannot come again."""
+        limit = time.time() - _KEPT
         with self.engine.begin() as connection:
-            connection.execute(
-                _DELIVERIES.delete().where(_DELIVERIES.c.received_at < time.time() - _KEPT)
-            )
+            connection.execute(_DELIVERIES.delete().where(_DELIVERIES.c.received_at < limit))
 
 
 def open_store(settings: Settings) -> Store:
@@ -239,17 +270,14 @@ def open_store(settings: Settings) -> Store:
         raise UserError("database", reason=redact(str(error).splitlines()[0])) from None
 
 
-def gathered(order: Order, period: float, now: float) -> Order:
-    """The order that `order` is part of: one for each `period`, which begins when the period of `now` is over.
+def delay_to_period_end(request: JobRequest, period: float, now: float) -> JobRequest:
+    """The request that `request` is part of: one for each `period`, which begins when the period of
+    `now` is over.
 
     What comes while that one runs is part of the next, so that nothing that came is overlooked.
     """
     number = int(now // period)
-    return replace(order, id=f"{order.id}-{number}", delay=(number + 1) * period - now)
-
-
-def _here(pull: PullKey) -> sa.ColumnElement[bool]:
-    return sa.and_(_PULLS.c.repository_id == pull.repository_id, _PULLS.c.number == pull.number)
+    return replace(request, id=f"{request.id}-{number}", delay=(number + 1) * period - now)
 
 
 def _insert(engine: sa.Engine) -> Callable[[sa.Table], sqlite.Insert | postgresql.Insert]:

@@ -10,30 +10,31 @@ from typing import Any
 import sqlalchemy as sa
 
 _PATIENCE_MS = 30_000
+_TABLES_LOCK = 7316
 
 
 def engine_for(url: str) -> sa.Engine:
     """The database of SQLAlchemy's `url`, not yet connected to."""
-    made = sa.create_engine(
-        url.replace("postgresql://", "postgresql+psycopg://", 1), pool_pre_ping=True
-    )
-    if made.dialect.name == "sqlite":
-        sa.event.listen(made, "connect", _prepare_sqlite)
-    return made
+    url = url.replace("postgresql://", "postgresql+psycopg://", 1)
+    engine = sa.create_engine(url, pool_pre_ping=True)
+    if engine.dialect.name == "sqlite":
+        sa.event.listen(engine, "connect", _prepare_sqlite)
+    return engine
 
 
 def steps_engine(url: str) -> sa.Engine | None:
     """For what workflows write down of their steps, on SQLite; None where DBOS's own does.
 
-    A step is not waited for until it is on the disk: webhooks wait for the same file. What a power cut takes back of
-    the last moment is a step that is done again, and it looks first whether it has had its effect; a webhook and what
-    may be sent only once are on the disk before the next thing is done.
+    A step is not waited for until it is on the disk, because webhooks wait for the same file. A
+    power cut may take back the steps of the last moment. They are done again, and each looks first
+    whether it has had its effect. Webhooks, and what may be sent only once, are on the disk before
+    the next thing is done.
     """
-    made = engine_for(url)
-    if made.dialect.name != "sqlite":
+    engine = engine_for(url)
+    if engine.dialect.name != "sqlite":
         return None
-    sa.event.listen(made, "connect", _prepare_steps)
-    return made
+    sa.event.listen(engine, "connect", _prepare_steps)
+    return engine
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
@@ -53,14 +54,15 @@ def _tell_milliseconds(connection: Any, _: Any) -> None:
         connection.create_function("unixepoch", 1, lambda _: time.time())
 
 
-# From Python 3.12 on DBOS asks SQLite for `unixepoch('subsec')`, in connections of its own too. SQLite has it since
-# 3.42, and a Python may be built with an older one.
+# From Python 3.12 on DBOS asks SQLite for `unixepoch('subsec')`, in connections of its own too.
+# SQLite has it since 3.42, and a Python may be built with an older one.
 if sqlite3.sqlite_version_info < (3, 42):
     sa.event.listen(sa.Engine, "connect", _tell_milliseconds)
 
 
 def lock(connection: sa.Connection, number: int) -> None:
-    """Go on alone until the transaction ends: as one of those that ask for `number`, or, on SQLite, of all."""
+    """Go on alone until the transaction ends: of those that ask for `number`, or, on SQLite, of
+    all."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({number})"))
     else:
@@ -68,38 +70,44 @@ def lock(connection: sa.Connection, number: int) -> None:
 
 
 def begin_to_write(connection: sa.Connection) -> None:
-    """On SQLite, begin the transaction as soon as another writer's ends; elsewhere writers do not wait for each other.
+    """On SQLite, begin the transaction as soon as another writer's ends.
 
-    SQLite itself looks less and less often, every tenth of a second in the end, and misses the moments between the
-    writers of a busy file.
+    SQLite itself looks less and less often, every tenth of a second in the end, and misses the
+    moments between the writers of a busy file. Elsewhere writers do not wait for each other.
     """
     if connection.dialect.name != "sqlite":
         return
-    until = time.monotonic() + _PATIENCE_MS / 1000
+    deadline = time.monotonic() + _PATIENCE_MS / 1000
     connection.exec_driver_sql("PRAGMA busy_timeout=1")
     try:
-        while not _begun(connection, last=time.monotonic() > until):
-            pass
+        begun = False
+        while not begun:
+            begun = _try_to_begin(connection, last=time.monotonic() > deadline)
     finally:
         connection.exec_driver_sql(f"PRAGMA busy_timeout={_PATIENCE_MS}")
 
 
-def _begun(connection: sa.Connection, *, last: bool) -> bool:
+def _try_to_begin(connection: sa.Connection, *, last: bool) -> bool:
+    """Whether the transaction is begun. On the `last` attempt, raises SQLite's error."""
     try:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     except sa.exc.OperationalError as error:
-        if last or getattr(error.orig, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
+        is_busy = getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+        if last or not is_busy:
             raise
         return False
     return True
 
 
 def create(engine: sa.Engine, tables: sa.MetaData) -> None:
-    """Make those of the tables that are not there. Several processes may start at once: the first that holds the lock
-    makes them."""
+    """Make those of the tables that are not there.
+
+    Several processes may start at once: the first that holds the lock makes them.
+    """
     with engine.begin() as connection:
-        if not tables.tables.keys() <= set(sa.inspect(connection).get_table_names()):
-            lock(connection, 7316)
+        present = set(sa.inspect(connection).get_table_names())
+        if not tables.tables.keys() <= present:
+            lock(connection, _TABLES_LOCK)
             tables.create_all(connection)
 
 
@@ -107,7 +115,8 @@ def put(
     connection: sa.Connection, table: sa.Table, key: Mapping[str, Any], values: Mapping[str, Any]
 ) -> None:
     """Write the row that `key` names, new or over what it was."""
-    if not connection.execute(table.update().where(where(table, key)).values(**values)).rowcount:
+    update = table.update().where(where(table, key)).values(**values)
+    if not connection.execute(update).rowcount:
         connection.execute(table.insert().values(**key, **values))
 
 

@@ -1,7 +1,8 @@
 """How quickly all workers together may write to GitHub for one installation, kept in the database.
 
-GitHub counts the writes of an installation, whichever worker they come from and however often it was started. Each
-write has a moment of its own; a workflow whose moment is far leaves its place until then, and finds it kept.
+GitHub counts the writes of an installation, whichever worker they come from and however often it
+was started. Each write has a moment of its own. A workflow whose moment is far away leaves its
+place until then, and finds the moment kept.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from bot.db.engine import create, lock
 from bot.github import Endpoint, RateLimited
 from bot.github.rate_limit import HOUR, Pace
 
+_LOCK = 7318
 _TABLES = sa.MetaData()
 _WRITES = sa.Table(
     "specbot_writes",
@@ -29,28 +31,39 @@ _WRITES = sa.Table(
 )
 
 
-class Writes:
+class WriteLedger:
     """The table. Safe to use from several threads."""
 
     def __init__(self, engine: sa.Engine, endpoint: Endpoint) -> None:
         self._engine = engine
-        self._gap, self._hourly = endpoint.gap, endpoint.hourly
+        self._gap = endpoint.gap
+        self._hourly = endpoint.hourly
         create(engine, _TABLES)
 
     def pace(self, installation: int) -> Pace:
         """The pace that all workers keep together for `installation`."""
-        return _Shared(self, installation, self._gap, self._hourly)
+        return _SharedPace(self, installation, self._gap, self._hourly)
 
-    def turn(self, installation: int, workflow: str | None, patience: float) -> float:
-        """Seconds until the next write. It counts as sent where those are at most `patience`, else its moment is kept
-        for `workflow`, if there is one to come back."""
-        of, now = _WRITES.c.installation == installation, time.time()
+    def reserve(self, installation: int, workflow: str | None, patience: float) -> float:
+        """Seconds until the next write.
+
+        The write counts as sent where those are at most `patience`. Else its moment is kept for
+        `workflow`, if there is one to come back.
+        """
+        now = time.time()
+        of_installation = _WRITES.c.installation == installation
         with self._engine.begin() as connection:
-            lock(connection, 7318)
-            connection.execute(_WRITES.delete().where(of, _WRITES.c.at < now - HOUR))
-            mine = sa.select(_WRITES).where(of, _WRITES.c.workflow == workflow)
-            kept = connection.execute(mine).first() if workflow else None
-            moment = max(kept.at, now) if kept else self._next(connection, of, now)
+            lock(connection, _LOCK)
+            connection.execute(_WRITES.delete().where(of_installation, _WRITES.c.at < now - HOUR))
+            kept = None
+            if workflow:
+                own = sa.select(_WRITES).where(of_installation, _WRITES.c.workflow == workflow)
+                kept = connection.execute(own).first()
+            moment: float
+            if kept:
+                moment = max(kept.at, now)
+            else:
+                moment = self._next_moment(connection, of_installation, now)
             sent = moment - now <= patience
             row = {
                 "installation": installation,
@@ -63,30 +76,34 @@ class Writes:
                 connection.execute(_WRITES.insert().values(row))
         return moment - now
 
-    def _next(self, connection: sa.Connection, of: sa.ColumnElement[bool], now: float) -> float:
-        """The first moment after all that are given."""
-        latest = sa.select(_WRITES.c.at).where(of).order_by(_WRITES.c.at.desc()).limit(self._hourly)
-        given: Sequence[float] = connection.execute(latest).scalars().all()
-        if not given:
+    def _next_moment(
+        self, connection: sa.Connection, of_installation: sa.ColumnElement[bool], now: float
+    ) -> float:
+        """The first moment after all that are taken."""
+        query = sa.select(_WRITES.c.at).where(of_installation).order_by(_WRITES.c.at.desc())
+        taken: Sequence[float] = connection.execute(query.limit(self._hourly)).scalars().all()
+        if not taken:
             return now
-        free = given[-1] + HOUR if len(given) == self._hourly else now
-        return max(now, given[0] + self._gap, free)
+        moment = max(now, taken[0] + self._gap)
+        if len(taken) == self._hourly:
+            moment = max(moment, taken[-1] + HOUR)
+        return moment
 
 
-class _Shared(Pace):
-    """Waits for a moment that is near, and raises `Limited` where the next one is not."""
+class _SharedPace(Pace):
+    """Waits for a moment that is near, and raises `RateLimited` where the next one is not."""
 
     patience = 2.0
 
-    def __init__(self, writes: Writes, installation: int, gap: float, hourly: int) -> None:
+    def __init__(self, ledger: WriteLedger, installation: int, gap: float, hourly: int) -> None:
         super().__init__(gap, hourly)
-        self._writes = writes
+        self._ledger = ledger
         self._installation = installation
 
     def wait(self) -> None:
-        left = self._writes.turn(self._installation, DBOS.workflow_id, self.patience)
-        if left > self.patience:
-            raise RateLimited(429, "the writes of this hour are used up", left)
-        time.sleep(left)
-        # Of those that came back later than their moment, too, one goes after the other.
+        seconds = self._ledger.reserve(self._installation, DBOS.workflow_id, self.patience)
+        if seconds > self.patience:
+            raise RateLimited(429, "the writes of this hour are used up", seconds)
+        time.sleep(seconds)
+        # Those that came back later than their moment also go one after the other.
         super().wait()

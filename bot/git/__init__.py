@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.git.blobs import Blobs
 from bot.git.command import Git
-from bot.git.diff import compare, diff
+from bot.git.diff import read_diff, start_diff
 from bot.git.revisions import Range, object_id, resolve
 from bot.git.tree import GitTree, list_trees, read_trees, trees
 from checks.core.change import ChangeSet, PullRequest
@@ -14,12 +14,15 @@ __all__ = ["Blobs", "Git", "GitTree", "Range", "change_set", "head_tree", "objec
 
 
 def change_set(git: Git, blobs: Blobs, compared: Range, pull: PullRequest) -> ChangeSet:
-    """The change from `compared.base` to `compared.head`; the trees read through `blobs` while it is open."""
+    """The change from `compared.base` to `compared.head`; the trees read through `blobs` while it
+    is open."""
+    # All four gits begin before anything waits for one of them.
     listings = list_trees(git, compared.base, compared.head)
-    listing, patch = compare(git, compared.base, compared.head)
+    listing, patch = start_diff(git, compared.base, compared.head)
     base, head = read_trees(blobs, listings)
-    files = diff(listing, patch)
-    if any(language(f.path) for f in files):
+    files = read_diff(listing, patch)
+    if any(language(file.path) for file in files):
+        # Rules will search the sources, so git begins to read them now.
         blobs.prefetch()
     return ChangeSet(base, head, files, pull, compared.base, compared.head)
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO
 
 from bot.errors import UserError
 
-T = TypeVar("T")
 File = int | IO[bytes]
 Process = subprocess.Popen[bytes]
 PIPE = subprocess.PIPE
@@ -24,12 +22,13 @@ _SETTINGS = (
     "protocol.allow=never",
     "safe.directory=*",
 )
-_KEPT = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "LD_LIBRARY_PATH")
+_KEPT_VARIABLES = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "LD_LIBRARY_PATH")
 
 
-def environment() -> dict[str, str]:
-    """The environment of every git process: no GIT_* variable, no user or system configuration, no prompts."""
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+def git_environment() -> dict[str, str]:
+    """The environment of every git process: no GIT_* variable, no user or system configuration, no
+    prompts."""
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     return kept | {
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -42,11 +41,12 @@ def environment() -> dict[str, str]:
     }
 
 
-class Work:
-    """A git that writes to a file, so that it is not kept waiting by a full pipe until somebody asks."""
+class GitJob:
+    """A git at work. It writes to a file, so that it does not wait for somebody to empty a full
+    pipe."""
 
     def __init__(self, git: Git, *args: str) -> None:
-        self._file = tempfile.TemporaryFile()
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - `output` or `close` closes it
         self._process = git.start(*args, stdin=subprocess.DEVNULL, stdout=self._file)
 
     def output(self) -> bytes:
@@ -71,7 +71,8 @@ class Work:
 
 
 class Git:
-    """One repository. Every method raises `UserError` where git is missing or the repository is not usable."""
+    """One repository. Every method raises `UserError` where git is missing or the repository is not
+    usable."""
 
     def __init__(self, directory: Path) -> None:
         if not directory.is_dir():
@@ -81,17 +82,20 @@ class Git:
 
     def _find(self, directory: Path) -> str:
         command = [*_base(), "-C", str(directory), "rev-parse", "--absolute-git-dir"]
-        done = _guard(
-            lambda: subprocess.run(command, capture_output=True, env=environment(), check=False)
-        )
-        if done.returncode:
+        try:
+            result = subprocess.run(
+                command, capture_output=True, env=git_environment(), check=False
+            )
+        except FileNotFoundError as error:
+            raise UserError("git-missing") from error
+        if result.returncode:
             raise UserError("not-a-repository", path=str(directory))
-        return os.fsdecode(done.stdout.rstrip(b"\n"))
+        return os.fsdecode(result.stdout.rstrip(b"\n"))
 
     def start(self, *args: str, stdin: File = PIPE, stdout: File = PIPE) -> Process:
         """A running git, with pipes at its ends where no file is given."""
-        return _guard(
-            lambda: subprocess.Popen(
+        try:
+            return subprocess.Popen(
                 [*_base(), *args],
                 stdin=stdin,
                 stdout=stdout,
@@ -99,7 +103,8 @@ class Git:
                 cwd=self._git_dir,
                 env=self._environment(),
             )
-        )
+        except FileNotFoundError as error:
+            raise UserError("git-missing") from error
 
     def run(self, *args: str, data: bytes = b"") -> bytes:
         """What git printed; raises `UserError` with git's own words where it failed."""
@@ -113,23 +118,27 @@ class Git:
 
     @staticmethod
     def finish(process: Process, data: bytes | None = None) -> bytes:
-        """Feed `data`, wait, and give the output (None where it goes to a file); the failures as for `run`."""
+        """Feed `data`, wait, and give the output (None where it goes to a file); the failures as
+        for `run`."""
         out, err = process.communicate(data)
         if process.returncode:
-            fail(err)
+            raise_git_error(err)
         return out
 
     def _environment(self) -> dict[str, str]:
-        """The git directory stands in for the work tree and the index: both may hold another revision than the ones
-        asked for, and their .gitattributes would say which files are binary."""
-        return environment() | {
+        """The git directory stands in for the work tree and the index.
+
+        Both may hold another revision than the ones asked for, and their .gitattributes would say
+        which files are binary.
+        """
+        return git_environment() | {
             "GIT_DIR": self._git_dir,
             "GIT_WORK_TREE": self._git_dir,
             "GIT_INDEX_FILE": os.path.join(self._git_dir, "specbot-reads-no-index"),
         }
 
 
-def fail(stderr: bytes) -> None:
+def raise_git_error(stderr: bytes) -> None:
     """Raise the `UserError` that git's error text amounts to."""
     text = stderr.decode("utf-8", "replace").strip()
     if "promisor" in text or "lazy" in text:
@@ -138,11 +147,7 @@ def fail(stderr: bytes) -> None:
 
 
 def _base() -> list[str]:
-    return ["git", "--no-pager", *(part for setting in _SETTINGS for part in ("-c", setting))]
-
-
-def _guard(call: Callable[[], T]) -> T:
-    try:
-        return call()
-    except FileNotFoundError as error:
-        raise UserError("git-missing") from error
+    command = ["git", "--no-pager"]
+    for setting in _SETTINGS:
+        command += ["-c", setting]
+    return command

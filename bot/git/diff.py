@@ -1,4 +1,5 @@
-"""What differs between two trees, from `git diff-tree`: the files from its raw form, the hunks from its patch."""
+"""What differs between two trees, from `git diff-tree`: the files from its raw form, the hunks from
+its patch."""
 
 from __future__ import annotations
 
@@ -7,11 +8,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bot.git.command import Git, Work
+from bot.git.command import Git, GitJob
 from checks.core.change import FileChange, Hunk
 
-# Plumbing with every choice spelled out. Myers with the indent heuristic is what GitHub shows, and comments are
-# placed on its lines.
+# Plumbing with every choice spelled out. Myers with the indent heuristic is what GitHub shows, and
+# comments are placed on its lines.
 _OPTIONS = (
     "-r",
     "-M50%",
@@ -43,12 +44,13 @@ class _Raw:
     @property
     def mode(self) -> str:
         """What the head has, or the base for a deleted path."""
-        modes = [m for m in (self.new_mode, self.old_mode) if m != _NULL]
-        return _MODES.get(modes[0], "file")
+        mode = self.old_mode if self.new_mode == _NULL else self.new_mode
+        return _MODES.get(mode, "file")
 
     @property
     def sections(self) -> int:
-        """How many `diff --git` headers git prints for it: a change of type is a removal and an addition."""
+        """How many `diff --git` headers git prints for it: a change of type is a removal and an
+        addition."""
         return 2 if self.status == "T" else 1
 
 
@@ -58,20 +60,24 @@ class _Section:
     binary: bool
 
 
-def compare(git: Git, base: str, head: str) -> tuple[Work, Work]:
-    """Git at work on what `diff` reads."""
-    listing = Work(git, "diff-tree", "--raw", "-z", *_OPTIONS, base, head)
-    return listing, Work(git, "diff-tree", *_PATCH, *_OPTIONS, base, head)
+def start_diff(git: Git, base: str, head: str) -> tuple[GitJob, GitJob]:
+    """Git at work on what `read_diff` reads: the list of files, and the patch."""
+    listing = GitJob(git, "diff-tree", "--raw", "-z", *_OPTIONS, base, head)
+    patch = GitJob(git, "diff-tree", *_PATCH, *_OPTIONS, base, head)
+    return listing, patch
 
 
-def diff(listing: Work, patch: Work) -> tuple[FileChange, ...]:
+def read_diff(listing: GitJob, patch: GitJob) -> tuple[FileChange, ...]:
     """Every path that differs between the two trees that are compared, in git's order (by path)."""
     raws = list(_raws(listing.output()))
     sections = _sections(patch.output())
-    files = tuple(_change(raw, [next(sections) for _ in range(raw.sections)]) for raw in raws)
+    files = []
+    for raw in raws:
+        own_sections = [next(sections) for _ in range(raw.sections)]
+        files.append(_change(raw, own_sections))
     if next(sections, None) is not None:
         raise ValueError("git printed a patch for a file that it did not list")
-    return files
+    return tuple(files)
 
 
 def _raws(data: bytes) -> Iterator[_Raw]:
@@ -91,13 +97,14 @@ def _change(raw: _Raw, sections: list[_Section]) -> FileChange:
         base_path=None if raw.status == "A" else raw.old_path,
         head_path=None if raw.status == "D" else raw.new_path,
         hunks=hunks,
-        binary=any(s.binary for s in sections),
+        binary=any(section.binary for section in sections),
         mode=raw.mode,
     )
 
 
 def _sections(patch: bytes) -> Iterator[_Section]:
-    """The hunks of each file in turn. File names are not read here: the raw form has them without quoting."""
+    """The hunks of each file in turn. File names are not read here: the raw form has them without
+    quoting."""
     at, end = 0, len(patch)
     while at < end:
         at = _line_end(patch, at)
@@ -116,9 +123,13 @@ def _sections(patch: bytes) -> Iterator[_Section]:
 
 
 def _hunk(match: re.Match[bytes]) -> Hunk:
-    """Git names the line *before* an empty side; here a side always starts where its lines would stand."""
-    base, base_len, head, head_len = (1 if g is None else int(g) for g in match.groups())
-    return Hunk(base + (not base_len), base_len, head + (not head_len), head_len)
+    """Git names the line *before* an empty side; here a side always starts where its lines would
+    stand."""
+    # A length that is left out is one.
+    base, base_len, head, head_len = (int(group or 1) for group in match.groups())
+    base_start = base if base_len else base + 1
+    head_start = head if head_len else head + 1
+    return Hunk(base_start, base_len, head_start, head_len)
 
 
 def _skip(patch: bytes, at: int, lines: int) -> int:
@@ -133,4 +144,6 @@ def _skip(patch: bytes, at: int, lines: int) -> int:
 
 
 def _line_end(data: bytes, at: int) -> int:
-    return data.find(b"\n", at) + 1 or len(data)
+    """The offset after the line that begins at `at`."""
+    newline = data.find(b"\n", at)
+    return len(data) if newline < 0 else newline + 1

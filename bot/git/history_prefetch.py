@@ -1,4 +1,5 @@
-"""What git knows of a change's past, asked for before it is needed: git reads while the change is reviewed."""
+"""What git knows of a change's past, asked for before it is needed: git reads while the change is
+reviewed."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
-from bot.git.command import Git, Work
-from bot.git.diff import compare, diff
+from bot.git.command import Git, GitJob
+from bot.git.diff import read_diff, start_diff
 from bot.git.revisions import Range
 from checks.core.change import ChangeSet, FileChange
 from checks.lang.source import language
@@ -18,62 +19,71 @@ _BY_FILE = ("--no-renames", "--name-only", "-c", "--format=%x00%H %s")
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """Questions that git is at work on. `commits`: id, parents and subject of every commit, the newest first; `said`:
-    the message of `head` and of each commit since `base`, ended by a NUL; `touched`: who touched `files`; `blames`: who
-    wrote the lines that went from each."""
+class HistoryQueries:
+    """Questions that git is at work on.
+
+    `commits`: id, parents and subject of every commit, the newest first. `messages`: the messages
+    of all commits from `base` to `head`, and `head_message` that of `head`. `touched`: who touched
+    `files`. `blames`: who wrote the lines that went from each of them.
+    """
 
     git: Git
     compared: Range
     files: tuple[FileChange, ...]
-    head: Work
-    said: Work
-    commits: Work
-    touched: Work | None
-    blames: tuple[Work, ...]
+    head_message: GitJob
+    messages: GitJob
+    commits: GitJob
+    touched: GitJob | None
+    blames: tuple[GitJob, ...]
 
 
 @contextmanager
-def asked(git: Git, compared: Range, change: ChangeSet) -> Iterator[Past]:
+def prefetch(git: Git, compared: Range, change: ChangeSet) -> Iterator[HistoryQueries]:
     """Let git look into the past of `change`, as long as this is open."""
-    files = _telling(change.files)
-    paths = [f.base_path or "" for f in files]
-    with ExitStack() as held:
+    files = _most_changed(change.files)
+    paths = [file.base_path or "" for file in files]
+    base, head = compared.base, compared.head
+    with ExitStack() as stack:
 
-        def ask(*args: str) -> Work:
-            return held.enter_context(closing(Work(git, *args)))
+        def start(*args: str) -> GitJob:
+            return stack.enter_context(closing(GitJob(git, *args)))
 
-        yield Past(
+        touched = start("log", *_BY_FILE, base, "--", *paths) if paths else None
+        blames = []
+        for file, path in zip(files, paths, strict=True):
+            blames.append(start("blame", "-l", "-s", *_removed_ranges(file), base, "--", path))
+        yield HistoryQueries(
             git,
             compared,
             files,
-            head=ask("log", "-1", "--format=%B", compared.head),
-            said=ask("log", "--format=%B", f"{compared.base}..{compared.head}"),
-            commits=ask("log", "--all", "--format=%H%x00%P%x00%s", compared.head),
-            touched=ask("log", *_BY_FILE, compared.base, "--", *paths) if paths else None,
-            blames=tuple(
-                ask("blame", "-l", "-s", *_ranges(f), compared.base, "--", f.base_path or "")
-                for f in files
-            ),
+            head_message=start("log", "-1", "--format=%B", head),
+            messages=start("log", "--format=%B", f"{base}..{head}"),
+            commits=start("log", "--all", "--format=%H%x00%P%x00%s", head),
+            touched=touched,
+            blames=tuple(blames),
         )
 
 
-def looked_into(git: Git, compared: Range) -> list[str]:
-    """The files of base whose past `asked` has git read."""
-    return [f.base_path or "" for f in _telling(diff(*compare(git, compared.base, compared.head)))]
+def files_with_history(git: Git, compared: Range) -> list[str]:
+    """The files of base whose past `prefetch` has git read."""
+    files = read_diff(*start_diff(git, compared.base, compared.head))
+    return [file.base_path or "" for file in _most_changed(files)]
 
 
-def _telling(changed: Iterable[FileChange]) -> tuple[FileChange, ...]:
-    """The changed source files that lost most lines: whose past says most."""
-    files = [
-        f
-        for f in changed
-        if f.base_path and f.removed and f.mode == "file" and language(f.base_path)
-    ]
-    return tuple(sorted(files, key=lambda f: (-f.removed, f.path))[:_MOST_FILES])
+def _most_changed(files: Iterable[FileChange]) -> tuple[FileChange, ...]:
+    """The source files that lost most lines: their past says most."""
+    sources = []
+    for file in files:
+        is_source = file.mode == "file" and file.base_path and language(file.base_path)
+        if is_source and file.removed:
+            sources.append(file)
+    sources.sort(key=lambda file: (-file.removed, file.path))
+    return tuple(sources[:_MOST_FILES])
 
 
-def _ranges(file: FileChange) -> Iterable[str]:
+def _removed_ranges(file: FileChange) -> Iterator[str]:
+    """The lines that went, as options of `git blame`."""
     for hunk in file.hunks:
         if hunk.base_len:
-            yield from ("-L", f"{hunk.base_start},{hunk.base_start + hunk.base_len - 1}")
+            last = hunk.base_start + hunk.base_len - 1
+            yield from ("-L", f"{hunk.base_start},{last}")

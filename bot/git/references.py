@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from bot.git.command import Git
@@ -19,7 +19,7 @@ _MOST_REFERENCES = 10
 _MOST_ALIKE = 40
 
 
-class Listed(NamedTuple):
+class CommitLine(NamedTuple):
     """A commit of the history; `parents` are the ids of its parents with blanks between them."""
 
     id: str
@@ -33,83 +33,108 @@ def commit(name: str, subject: str) -> Commit:
     return Commit(name, subject, int(own[1]) if own else 0)
 
 
-def listed(log: str) -> tuple[Listed, ...]:
-    """The commits of a log that has an id, parents and a subject a line, with a NUL between them."""
-    return tuple([Listed(*line.split("\0", 2)) for line in log.split("\n") if line])
+def parse_log(log: str) -> tuple[CommitLine, ...]:
+    """The commits of a log that has an id, parents and a subject a line, with a NUL between
+    them."""
+    return tuple(CommitLine(*line.split("\0", 2)) for line in log.split("\n") if line)
 
 
 def references(
-    git: Git, compared: Range, pull: PullRequest, said: str, subject: str, commits: Sequence[Listed]
+    git: Git,
+    compared: Range,
+    pull: PullRequest,
+    messages: str,
+    subject: str,
+    commits: Sequence[CommitLine],
 ) -> tuple[Reference, ...]:
-    """Pull requests and issues that the title, the body and the commits name (`said`), and commits with the same
-    patch; `subject` is that of the head, `commits` are all there are, the newest first."""
-    text = "\n".join((pull.title, pull.body, said))
-    own = _OWN.search(pull.title or subject)
-    numbers = dict.fromkeys(int(n) for n in _NUMBER.findall(text))
+    """Pull requests and issues that the title, the body and the commits' `messages` name, and
+    commits with the same patch.
+
+    `subject` is that of the head, `commits` are all there are, the newest first.
+    """
+    text = "\n".join((pull.title, pull.body, messages))
+    title = pull.title or subject
+    numbers = _numbers_in(text, title, pull)[:_MOST_REFERENCES]
+    merged = _by_number(_ancestors(compared.base, commits), numbers)
+    picked = _picked_numbers(text)
+    found = []
+    for number in numbers:
+        kind = "cherry-pick" if number in picked else "mentioned"
+        found.append(Reference(number, kind, merged.get(number)))
+    known = {merged_commit.id for merged_commit in merged.values()}
+    return (*found, *_same_patch(git, compared, title, commits, known))
+
+
+def _numbers_in(text: str, title: str, pull: PullRequest) -> list[int]:
+    """The numbers that are named, each once, without the pull request's own."""
+    numbers = dict.fromkeys(int(number) for number in _NUMBER.findall(text))
+    own = _OWN.search(title)
+    # The number at the end of a cherry-pick's title is that of the original.
     if own and not _PICKED.search(pull.title):
         numbers.pop(int(own[1]), None)
-    wanted = list(numbers)[:_MOST_REFERENCES]
-    known = _by_number(_before(compared.base, commits), wanted)
-    picked = set(_picked(text))
-    found = [
-        Reference(n, "cherry-pick" if n in picked else "mentioned", known.get(n)) for n in wanted
-    ]
-    return (
-        *found,
-        *_same_patch(git, compared, pull.title or subject, commits, {c.id for c in known.values()}),
-    )
+    return list(numbers)
 
 
-def _picked(text: str) -> Iterable[int]:
+def _picked_numbers(text: str) -> set[int]:
     """Numbers on lines that speak of a cherry-pick."""
+    numbers: set[int] = set()
     for line in text.splitlines():
         if _PICKED.search(line):
-            yield from (int(n) for n in _NUMBER.findall(line))
+            numbers.update(int(number) for number in _NUMBER.findall(line))
+    return numbers
 
 
-def _before(base: str, commits: Sequence[Listed]) -> list[Listed]:
-    """Base and what led to it. A commit whose date is older than a parent's may be listed after it."""
-    parents = {c.id: c.parents for c in commits}
-    reached, open_ = set[str](), [base]
-    while open_:
-        name = open_.pop()
+def _ancestors(base: str, commits: Sequence[CommitLine]) -> list[CommitLine]:
+    """Base and what led to it. A commit whose date is older than a parent's may be listed after
+    it."""
+    parents = {line.id: line.parents for line in commits}
+    reached: set[str] = set()
+    pending = [base]
+    while pending:
+        name = pending.pop()
         if name not in reached:
             reached.add(name)
-            open_ += parents.get(name, "").split()
-    return [c for c in commits if c.id in reached]
+            pending += parents.get(name, "").split()
+    return [line for line in commits if line.id in reached]
 
 
-def _by_number(commits: Sequence[Listed], numbers: Sequence[int]) -> dict[int, Commit]:
-    """The commit of each pull request, told from the `(#123)` at the end of its subject, else the last that names it
-    so."""
-    found: dict[int, Commit] = {}
+def _by_number(commits: Sequence[CommitLine], numbers: Sequence[int]) -> dict[int, Commit]:
+    """The commit of each pull request, told from the `(#123)` at the end of its subject, else the
+    first listed that names it so elsewhere."""
+    by_number: dict[int, Commit] = {}
     for number in numbers:
         mark = f"(#{number})"
-        for one in (commit(c.id, c.subject) for c in commits if mark in c.subject):
-            if one.pull == number or number not in found:
-                found[number] = one
-    return found
+        for line in commits:
+            if mark not in line.subject:
+                continue
+            candidate = commit(line.id, line.subject)
+            if candidate.pull == number or number not in by_number:
+                by_number[number] = candidate
+    return by_number
 
 
 def _same_patch(
-    git: Git, compared: Range, title: str, commits: Iterable[Listed], known: set[str]
-) -> Iterable[Reference]:
+    git: Git, compared: Range, title: str, commits: Iterable[CommitLine], known: set[str]
+) -> Iterator[Reference]:
     """Commits of any branch under the same title, whose patch is the very same."""
     core = _core(title)
-    words = sorted(re.findall(r"\w{4,}", core), key=lambda w: (-len(w), w))[:2]
-    named = [
-        c
-        for c in commits
-        if words and words[0] in (said := c.subject.lower()) and words[-1] in said
-    ]
-    others = [
-        c for c in named if c.id not in known and c.id != compared.head and _core(c.subject) == core
-    ]
-    alike = [commit(c.id, c.subject) for c in others[:_MOST_ALIKE]]
-    own = _patch_id(git, compared.base, compared.head) if alike else ""
-    for one in alike if own else ():
-        if _patch_id(git, f"{one.id}^", one.id) == own:
-            yield Reference(one.pull, "same-patch", one)
+    # A title without a long word says too little.
+    if not re.search(r"\w{4,}", core):
+        return
+    candidates = []
+    for line in commits:
+        if line.id in known or line.id == compared.head:
+            continue
+        if _core(line.subject) == core:
+            candidates.append(commit(line.id, line.subject))
+    if not candidates:
+        return
+    own = _patch_id(git, compared.base, compared.head)
+    if not own:
+        return
+    for candidate in candidates[:_MOST_ALIKE]:
+        if _patch_id(git, f"{candidate.id}^", candidate.id) == own:
+            yield Reference(candidate.pull, "same-patch", candidate)
 
 
 def _core(title: str) -> str:
@@ -118,5 +143,8 @@ def _core(title: str) -> str:
 
 
 def _patch_id(git: Git, base: str, head: str) -> str:
-    diff = git.attempt("diff-tree", "-p", base, head)
-    return git.run("patch-id", "--stable", data=diff).decode("ascii").split(" ")[0] if diff else ""
+    """The same for the same patch, whatever its place; empty where git makes no patch."""
+    patch = git.attempt("diff-tree", "-p", base, head)
+    if not patch:
+        return ""
+    return git.run("patch-id", "--stable", data=patch).decode("ascii").split(" ")[0]

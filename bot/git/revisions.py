@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from dataclasses import dataclass
+from typing import NoReturn
 
 from bot.errors import UserError
 from bot.git.command import Git
@@ -14,8 +15,10 @@ _USUAL = ("main", "master", "develop", "trunk")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Object ids of the base (a commit, or a tree) and of the head commit; `target` is the default branch's
-    name where the base was not given."""
+    """Object ids of the base (a commit, or a tree) and of the head commit.
+
+    `target` is the default branch's name where the base was not given.
+    """
 
     base: str
     head: str
@@ -23,7 +26,8 @@ class Range:
 
 
 def resolve(git: Git, base: str | None, head: str | None, *, merge_base: bool) -> Range:
-    """The compared objects. With `merge_base`, as on GitHub, the base is where the head's history left it."""
+    """The compared objects. With `merge_base`, as on GitHub, the base is where the head's history
+    left it."""
     head_id = _commit(git, head or "HEAD")
     target = ""
     if base is None:
@@ -45,21 +49,21 @@ def object_id(git: Git, name: str) -> str | None:
     """The full id of a revision, asked over a pipe so that no name can be taken for an option."""
     if "\n" in name or "\0" in name:
         return None
-    asked = os.fsencode(f"{name}\n")
-    answer = (
-        git.run("cat-file", "--batch-check=%(objectname)", data=asked)
-        .decode("ascii", "replace")
-        .strip()
-    )
-    return answer if answer.isalnum() and len(answer) >= 40 else None
+    line = os.fsencode(f"{name}\n")
+    answer = git.run("cat-file", "--batch-check=%(objectname)", data=line)
+    text = answer.decode("ascii", "replace").strip()
+    is_id = text.isalnum() and len(text) >= 40
+    return text if is_id else None
 
 
-def _unknown(git: Git, name: str) -> str:
-    if _refs(git) == []:
+def _unknown(git: Git, name: str) -> NoReturn:
+    """Raise the error that says why there is no revision `name`."""
+    refs = _refs(git)
+    if not refs:
         raise UserError("no-commits")
     if _is_shallow(git):
         raise UserError("shallow-revision", rev=name)
-    near = difflib.get_close_matches(name, _refs(git), 3, 0.6)
+    near = difflib.get_close_matches(name, refs, 3, 0.6)
     raise UserError("unknown-revision", rev=name, near=near)
 
 
@@ -81,7 +85,8 @@ def _refs(git: Git) -> list[str]:
 
 
 def _default_branch(git: Git) -> tuple[str, str]:
-    """(revision, branch name) of the default branch: what the remote says, else a branch with a usual name."""
+    """(revision, branch name) of the default branch: what the remote says, else a branch with a
+    usual name."""
     remote = git.attempt("symbolic-ref", "--short", "refs/remotes/origin/HEAD")
     if remote is not None:
         name = os.fsdecode(remote.strip())

@@ -1,4 +1,5 @@
-"""The GitHub App: its own key, and tokens of its installations that can do no more than the task at hand."""
+"""The GitHub App: its own key, and tokens of its installations that can do no more than the task at
+hand."""
 
 from __future__ import annotations
 
@@ -13,12 +14,14 @@ from typing import Any
 import jwt
 from cryptography.hazmat.primitives import serialization
 from github import Auth
+from pydantic import SecretStr
 
 from bot.github.client import Cache, Client, GitHubError
 from bot.github.rate_limit import Pace
 from bot.github.urls import API, SERVER
 
-# What each task needs. GitHub refuses the rest, whatever a bug of ours or a clever comment would make us ask for.
+# What each task needs. GitHub refuses the rest, whatever a bug of ours or a clever comment would
+# make us ask for.
 ANALYSE: Mapping[str, str] = {"contents": "read", "pull_requests": "read"}
 PUBLISH: Mapping[str, str] = {"pull_requests": "write", "checks": "write"}
 READ_CI: Mapping[str, str] = {
@@ -28,8 +31,8 @@ READ_CI: Mapping[str, str] = {
     "pull_requests": "read",
 }
 COMMENT: Mapping[str, str] = {"issues": "write", "pull_requests": "write"}
-# Strange, but so it is: a token that may only write to pull requests cannot resolve a conversation. An App that was
-# not granted this folds its comments instead.
+# A token that may only write to pull requests cannot resolve a conversation. An App that was not
+# granted this folds its comments instead.
 RESOLVE: Mapping[str, str] = {"contents": "write", "pull_requests": "write"}
 RUN: Mapping[str, str] = {"actions": "write"}
 
@@ -39,13 +42,26 @@ _MARGIN = 600.0
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where GitHub is: its API, and the server that git talks to. `gap` is the pause between writes, in seconds;
-    `hourly` is how many writes an installation may have in an hour."""
+    """Where GitHub is: its API, and the server that git talks to.
+
+    `gap` is the pause between writes, in seconds; `hourly` is how many writes an installation may
+    have in an hour.
+    """
 
     api: str = API
     server: str = SERVER
     gap: float = 1.0
     hourly: int = 400
+
+
+@dataclass(frozen=True, slots=True)
+class OAuth:
+    """The App's OAuth client, by which people sign in, and where GitHub is."""
+
+    client_id: str
+    client_secret: SecretStr
+    server_url: str
+    api_url: str
 
 
 @dataclass
@@ -55,8 +71,10 @@ class _Token:
 
 
 class App:
-    """Makes clients. Safe to use from several threads. `pace` gives an installation's, where this process's own is not
-    enough."""
+    """Makes clients. Safe to use from several threads.
+
+    `pace` gives the pace of an installation, where one of this process alone is not enough.
+    """
 
     def __init__(
         self,
@@ -77,18 +95,18 @@ class App:
     @cached_property
     def itself(self) -> Client:
         """The App's own client: installations, deliveries."""
-        # Reading a key proves its primes, a tenth of a second in which no other thread goes on, and PyGithub would do
-        # it for every request.
+        # Reading a key proves its primes, a tenth of a second in which no other thread goes on, and
+        # PyGithub would do it for every request.
         key = serialization.load_pem_private_key(self._key.encode(), None)
 
-        def signed(claims: dict[str, Any]) -> str:
-            return jwt.encode(claims, key, "RS256")  # type: ignore[arg-type]  # GitHub's keys are RSA's
+        def sign(claims: dict[str, Any]) -> str:
+            # GitHub's keys are RSA's.
+            return jwt.encode(claims, key, "RS256")  # type: ignore[arg-type]
 
         # 60 s into the past, because GitHub refuses a token of a clock that runs ahead.
-        auth = Auth.AppAuth(self.id, sign_func=signed, jwt_issued_at=-60, jwt_expiry=300)
-        return Client(
-            self.endpoint.api, auth, Pace(self.endpoint.gap, self.endpoint.hourly), self._cache
-        )
+        auth = Auth.AppAuth(self.id, sign_func=sign, jwt_issued_at=-60, jwt_expiry=300)
+        pace = Pace(self.endpoint.gap, self.endpoint.hourly)
+        return Client(self.endpoint.api, auth, pace, self._cache)
 
     def client(self, installation: int, repository: int, permissions: Mapping[str, str]) -> Client:
         """A client for one repository that may do what `permissions` say."""
@@ -120,23 +138,23 @@ class App:
     def token(
         self, installation: int, repository: int | None, permissions: Mapping[str, str]
     ) -> str:
-        """An installation token for that, used again as long as it lives; for all its repositories where none is
-        named."""
+        """An installation token for that, used again as long as it lives; for all its repositories
+        where none is named."""
         key = (installation, repository, tuple(sorted(permissions.items())))
         with self._lock:
-            known = self._tokens.get(key)
-            if known is None or known.expires_at < time.time() + _MARGIN:
-                known = self._new(installation, repository, permissions)
-                self._tokens[key] = known
-            return known.value
+            token = self._tokens.get(key)
+            if token is None or token.expires_at < time.time() + _MARGIN:
+                token = self._new_token(installation, repository, permissions)
+                self._tokens[key] = token
+            return token.value
 
-    def _new(
+    def _new_token(
         self, installation: int, repository: int | None, permissions: Mapping[str, str]
     ) -> _Token:
         body: dict[str, Any] = {"permissions": dict(permissions)}
         if repository is not None:
             body["repository_ids"] = [repository]
-        made = self.itself.post(
-            f"/app/installations/{installation}/access_tokens", body, pace=False
-        )
-        return _Token(made["token"], datetime.fromisoformat(made["expires_at"]).timestamp())
+        path = f"/app/installations/{installation}/access_tokens"
+        answer = self.itself.post(path, body, pace=False)
+        expires_at = datetime.fromisoformat(answer["expires_at"]).timestamp()
+        return _Token(answer["token"], expires_at)

@@ -16,11 +16,13 @@ def begin(client: Client, app: int, repository: str, head: str, order: str, outp
 
     One that has not ended, or that this order made before its worker died, is taken up again.
     """
+    checks = f"/repos/{repository}/check-runs"
     path = f"/repos/{repository}/commits/{head}/check-runs"
     for run in client.pages(path, "check_runs", check_name=NAME, app_id=app, filter="all"):
-        if run["status"] != "completed" or run["external_id"] == order:
-            if run["external_id"] != order:
-                client.patch(f"/repos/{repository}/check-runs/{run['id']}", {"external_id": order})
+        if run["external_id"] == order:
+            return int(run["id"])
+        if run["status"] != "completed":
+            client.patch(f"{checks}/{run['id']}", {"external_id": order})
             return int(run["id"])
     body = {
         "name": NAME,
@@ -29,7 +31,7 @@ def begin(client: Client, app: int, repository: str, head: str, order: str, outp
         "status": "in_progress",
         "output": output,
     }
-    return int(client.post(f"/repos/{repository}/check-runs", body)["id"])
+    return int(client.post(checks, body)["id"])
 
 
 def finish(
@@ -44,11 +46,8 @@ def finish(
     path = f"/repos/{repository}/check-runs/{run}"
     sent = int(client.get(path)["output"]["annotations_count"])
     while len(annotations) - sent > _BATCH:
-        client.patch(
-            path,
-            {"output": output | {"annotations": list(annotations[sent : sent + _BATCH])}},
-            adds=True,
-        )
+        batch = list(annotations[sent : sent + _BATCH])
+        client.patch(path, {"output": output | {"annotations": batch}}, adds=True)
         sent += _BATCH
     last = {"output": output | {"annotations": list(annotations[sent:])}}
     client.patch(path, last | {"status": "completed", "conclusion": conclusion}, adds=True)

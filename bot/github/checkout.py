@@ -1,4 +1,5 @@
-"""The bot's own clone of a repository: the commits of a pull request, and of their files those that are needed."""
+"""The bot's own clone of a repository: the commits of a pull request, and of their files those that
+are needed."""
 
 from __future__ import annotations
 
@@ -13,21 +14,40 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bot.git import Git, Range, history_prefetch
-from bot.git.command import environment
+from bot.git.command import git_environment
 from bot.github.client import GitHubError
 from bot.redact import redact
 
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+# Seconds.
 _TIMEOUT = 600
-# Six thousand commits take half a second, once.
+# Seconds. Six thousand commits take half a second, once.
 _INDEXING = 60
-# Told to who fetches alone: where a clone's configuration says so, git looks through all of it, for half a second, each
-# time that it lacks a file.
-_PARTIAL = ("-c", "remote.origin.promisor=true", "-c", "remote.origin.partialclonefilter=blob:none")
+_LOCAL_SETTINGS = (
+    "-c",
+    "credential.helper=",
+    "-c",
+    "protocol.allow=never",
+    "-c",
+    "core.hooksPath=" + os.devnull,
+)
+# That the clone is partial is told to a git that fetches, and stands in no configuration: there git
+# would look through all of it, for half a second, each time that it lacks a file.
+_NETWORK_SETTINGS = (
+    "-c",
+    "protocol.https.allow=always",
+    "-c",
+    "protocol.http.allow=always",
+    "-c",
+    "remote.origin.promisor=true",
+    "-c",
+    "remote.origin.partialclonefilter=blob:none",
+)
 
 
 class Checkouts:
-    """Bare partial clones under `directory`, one a repository, kept from pull request to pull request."""
+    """Bare partial clones under `directory`, one a repository, kept from pull request to pull
+    request."""
 
     def __init__(self, directory: Path, server: str) -> None:
         self.directory = directory
@@ -36,10 +56,11 @@ class Checkouts:
     def fetch(
         self, repository: str, token: str, target: str, head: str, *, with_past: bool = False
     ) -> tuple[Path, Range]:
-        """Have the commit `head` and what the branch `target` is now; the base is where `head` left the branch. Of its
-        files there is what base and head hold and, `with_past`, what else says who wrote the lines that go.
+        """Have the commit `head` and what the branch `target` is now; the base is where `head` left
+        the branch.
 
-        Raises `GitHubError` where git fails.
+        Of its files there is what base and head hold and, `with_past`, what else says who wrote the
+        lines that go. Raises `GitHubError` where git fails.
         """
         if not _SHA.fullmatch(head):
             raise ValueError(head)
@@ -50,115 +71,81 @@ class Checkouts:
             remote = f"{self._server}/{repository}.git"
             _run(clone, None, "config", "remote.origin.url", remote)
             branch = f"+refs/heads/{target}:refs/remotes/origin/{target}"
-            _run(
-                clone,
-                token,
-                "fetch",
-                "-q",
-                "--no-tags",
-                "--filter=blob:none",
-                "origin",
-                branch,
-                head,
-            )
+            options = ("-q", "--no-tags", "--filter=blob:none")
+            _run(clone, token, "fetch", *options, "origin", branch, head)
             _run(clone, None, "update-ref", f"refs/specbot/{head}", head)
             base = _merge_base(clone, f"refs/remotes/origin/{target}", head)
-            _complete(clone, token, "--no-walk", base, head)
+            _fetch_missing_blobs(clone, token, "--no-walk", base, head)
         compared = Range(base, head)
-        paths = history_prefetch.looked_into(Git(clone), compared) if with_past else []
-        if paths:
-            # No review waits for it: it brings no branch, so that git has nothing to lock.
-            _complete(clone, token, base, "--", *paths)
+        if with_past:
+            paths = history_prefetch.files_with_history(Git(clone), compared)
+            if paths:
+                # Without the lock, so that no review waits for it: it brings no branch, and git has
+                # nothing to lock.
+                _fetch_missing_blobs(clone, token, base, "--", *paths)
         return clone, compared
 
     def index(self, clone: Path) -> None:
-        """Note for git which commits touched what, as far as that is new: it looks into the past in half of the time
-        then. For when nobody waits; a review that begins meanwhile does not wait either.
+        """Note for git which commits touched what, as far as that is new.
 
-        Raises `GitHubError` where git fails.
+        Git looks into the past in half of the time then. It is done when nobody waits; a review
+        that begins meanwhile does not wait either. Raises `GitHubError` where git fails.
         """
         graphs = clone / "objects" / "info" / "commit-graphs"
+        options = ("--reachable", "--changed-paths", "--split")
         with _locked(clone, "specbot-index.lock"):
-            # Of one that was killed.
+            # A lock that is left is of a git that was killed.
             (graphs / "commit-graph-chain.lock").unlink(missing_ok=True)
-            _run(
-                clone,
-                None,
-                "commit-graph",
-                "write",
-                "--reachable",
-                "--changed-paths",
-                "--split",
-                timeout=_INDEXING,
-            )
+            _run(clone, None, "commit-graph", "write", *options, timeout=_INDEXING)
 
 
 def _merge_base(clone: Path, target: str, head: str) -> str:
     return _run(clone, None, "merge-base", target, head).decode("ascii").strip()
 
 
-def _complete(clone: Path, token: str, *commits: str) -> None:
-    """Fetch the files of `commits`, as `git rev-list` takes them, that are not here, all at once. Reading them later
-    asks nobody."""
-    asked = "--objects", "--no-object-names", "--missing=print", *commits
-    listed = Git(clone).run("--literal-pathspecs", "rev-list", *asked)
-    missing = sorted(
-        {line[1:] for line in listed.decode("ascii").split("\n") if line.startswith("?")}
+def _fetch_missing_blobs(clone: Path, token: str, *commits: str) -> None:
+    """Fetch the files of `commits`, as `git rev-list` takes them, that are not here, all at once.
+
+    Reading them later needs no network.
+    """
+    options = ("--objects", "--no-object-names", "--missing=print")
+    listed = Git(clone).run("--literal-pathspecs", "rev-list", *options, *commits)
+    # Git marks what is missing with a `?`.
+    missing = {line[1:] for line in listed.decode("ascii").split("\n") if line.startswith("?")}
+    if not missing:
+        return
+    names = "".join(f"{oid}\n" for oid in sorted(missing)).encode("ascii")
+    _run(
+        clone,
+        token,
+        "-c",
+        "fetch.negotiationAlgorithm=noop",
+        "fetch",
+        "-q",
+        "--no-tags",
+        "--no-write-fetch-head",
+        "--recurse-submodules=no",
+        "--filter=blob:none",
+        "--stdin",
+        "origin",
+        data=names,
     )
-    if missing:
-        wanted = "".join(f"{oid}\n" for oid in missing).encode("ascii")
-        arguments = (
-            "-c",
-            "fetch.negotiationAlgorithm=noop",
-            "fetch",
-            "-q",
-            "--no-tags",
-            "--no-write-fetch-head",
-        )
-        _run(
-            clone,
-            token,
-            *arguments,
-            "--recurse-submodules=no",
-            "--filter=blob:none",
-            "--stdin",
-            "origin",
-            data=wanted,
-        )
 
 
 def _run(
     clone: Path, token: str | None, *args: str, data: bytes = b"", timeout: int = _TIMEOUT
 ) -> bytes:
-    """git in `clone`, with the network only where a token is given. The token goes by the environment, because
-    anybody on the machine can read the arguments of a process."""
-    settings = [
-        "-c",
-        "credential.helper=",
-        "-c",
-        "protocol.allow=never",
-        "-c",
-        "core.hooksPath=" + os.devnull,
-    ]
-    env = environment()
+    """What git prints in `clone`, with the network only where a token is given.
+
+    Raises `GitHubError` where git fails or takes longer than `timeout` seconds.
+    """
+    settings, env = list(_LOCAL_SETTINGS), git_environment()
     if token is not None:
-        settings += [
-            "-c",
-            "protocol.https.allow=always",
-            "-c",
-            "protocol.http.allow=always",
-            *_PARTIAL,
-        ]
-        basic = base64.b64encode(f"x-access-token:{token}".encode()).decode("ascii")
-        env |= {
-            "GIT_CONFIG_COUNT": "1",
-            "GIT_CONFIG_KEY_0": "http.extraHeader",
-            "GIT_CONFIG_VALUE_0": f"Authorization: Basic {basic}",
-        }
-    command = ["git", *settings, *args]
+        settings += _NETWORK_SETTINGS
+        env |= _credentials(token)
     try:
-        done = subprocess.run(
-            command,
+        result = subprocess.run(
+            ["git", *settings, *args],
             cwd=clone,
             env=env,
             input=data,
@@ -168,16 +155,27 @@ def _run(
         )
     except subprocess.TimeoutExpired:
         raise GitHubError(0, f"git {args[0]} took too long") from None
-    if done.returncode:
-        raise GitHubError(
-            0, "git: " + redact(done.stderr.decode("utf-8", "replace").strip()[-500:])
-        )
-    return done.stdout
+    if result.returncode:
+        detail = result.stderr.decode("utf-8", "replace").strip()[-500:]
+        raise GitHubError(0, "git: " + redact(detail))
+    return result.stdout
+
+
+def _credentials(token: str) -> dict[str, str]:
+    """The token for git, by the environment: anybody on the machine can read the arguments of a
+    process."""
+    basic = base64.b64encode(f"x-access-token:{token}".encode()).decode("ascii")
+    return {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "http.extraHeader",
+        "GIT_CONFIG_VALUE_0": f"Authorization: Basic {basic}",
+    }
 
 
 @contextmanager
 def _locked(clone: Path, name: str = "specbot.lock") -> Iterator[None]:
-    """Only one process at a time changes a clone; git's own locks make the second fail instead of wait."""
+    """Only one process at a time changes a clone; git's own locks would make the second one fail
+    instead of wait."""
     clone.mkdir(parents=True, exist_ok=True)
     with open(clone / name, "wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,10 +1,12 @@
 """Requests to GitHub's API, through PyGithub, with the waiting that GitHub asks for.
 
-What is repeated, and when: an answer that says "not now" (403 or 429 with a limit's headers) for every request, since
-it had no effect; a broken connection or a 5xx only where a second time does no harm. A request that adds something and
-may have had its effect raises `Unsure`: who sent it looks whether it did.
+What is repeated, and when: an answer that says "not now" (403 or 429 with a limit's headers) for
+every request, since it had no effect; a broken connection or a 5xx only where a second time does no
+harm. A request that adds something and may have had its effect raises `UncertainWrite`: who sent it
+looks whether it did.
 
-What was read is kept with its ETag: GitHub does not count a question whose answer is still the same.
+What was read is kept with its ETag: GitHub does not count a question whose answer is still the
+same.
 """
 
 from __future__ import annotations
@@ -45,8 +47,10 @@ class UncertainWrite(GitHubError):
 
 
 class RateLimited(GitHubError):
-    """GitHub's limits are reached, for longer than who asks is willing to wait; `wait` says how long, in seconds. The
-    request had no effect."""
+    """GitHub's limits are reached, for longer than who asks is willing to wait.
+
+    `wait` says how long, in seconds. The request had no effect.
+    """
 
     def __init__(self, status: int, message: str, wait: float = UNTOLD_WAIT) -> None:
         super().__init__(status, message)
@@ -54,7 +58,8 @@ class RateLimited(GitHubError):
 
 
 class Cache:
-    """Answers with their ETags, the least recently used given up first. Safe to use from several threads."""
+    """Answers with their ETags, the least recently used given up first. Safe to use from several
+    threads."""
 
     def __init__(self, most: int = 2000) -> None:
         self._most = most
@@ -116,35 +121,41 @@ class Client:
 
     def pages(self, path: str, key: str | None = None, **params: str | int) -> Iterator[Any]:
         """The items of a list, page by page; `key` names the list where the answer is an object."""
-        following: str | None = path
-        asked: Mapping[str, str | int] = {"per_page": 100} | params
-        while following is not None:
-            headers, data = self._send("GET", following, asked)
+        query: Mapping[str, str | int] = {"per_page": 100} | params
+        while True:
+            headers, data = self._send("GET", path, query)
             yield from data if key is None else data[key]
-            match = _NEXT.search(headers.get("link", ""))
-            following, asked = (match[1].removeprefix(self._url), {}) if match else (None, {})
+            next_page = _NEXT.search(headers.get("link", ""))
+            if next_page is None:
+                return
+            # The address of the next page has the parameters in it.
+            path, query = next_page[1].removeprefix(self._url), {}
 
     def post(self, path: str, body: Json, *, pace: bool = True) -> Any:
-        """The answer to a POST. Raises `Unsure` where it may or may not have happened. Without `pace` it is none of the
-        writes that GitHub counts."""
+        """The answer to a POST. Raises `UncertainWrite` where it may or may not have happened.
+
+        Without `pace` it is none of the writes that GitHub counts.
+        """
         return self._send("POST", path, {}, body, pace=pace)[1]
 
     def patch(self, path: str, body: Json, *, adds: bool = False) -> Any:
-        """The answer to a PATCH. One that `adds` to what is there raises `Unsure` as a POST does."""
+        """The answer to a PATCH. One that `adds` to what is there raises `UncertainWrite` as a POST
+        does."""
         return self._send("PATCH", path, {}, body, again=not adds)[1]
 
     def graphql(self, query: str, variables: Json) -> Json:
-        """`data` of the answer. Queries and mutations alike are repeated: ours set a state and add nothing."""
+        """`data` of the answer. Queries and mutations alike are repeated: ours set a state and add
+        nothing."""
         body = {"query": query, "variables": variables}
-        _, answer = self._send(
-            "POST", "/graphql", {}, body, again=True, pace=query.lstrip().startswith("mutation")
-        )
-        if answer.get("errors"):
-            said = "; ".join(e["message"] for e in answer["errors"])
-            if any(e.get("type") == "RATE_LIMITED" for e in answer["errors"]):
+        is_mutation = query.lstrip().startswith("mutation")
+        _, answer = self._send("POST", "/graphql", {}, body, again=True, pace=is_mutation)
+        errors = answer.get("errors")
+        if errors:
+            message = "; ".join(error["message"] for error in errors)
+            if any(error.get("type") == "RATE_LIMITED" for error in errors):
                 self._pace.pause(UNTOLD_WAIT)
-                raise RateLimited(200, said)
-            raise GitHubError(200, said)
+                raise RateLimited(200, message)
+            raise GitHubError(200, message)
         data: Json = answer["data"]
         return data
 
@@ -158,22 +169,34 @@ class Client:
         again: bool | None = None,
         pace: bool | None = None,
     ) -> tuple[Mapping[str, str], Any]:
-        again = method in _HARMLESS if again is None else again
-        pace = method != "GET" if pace is None else pace
+        """The headers and the data of the answer.
+
+        `again`: a second time does no harm. `pace`: GitHub counts it as a write. Both follow from
+        the method where they are not given.
+        """
+        if again is None:
+            again = method in _HARMLESS
+        if pace is None:
+            pace = method != "GET"
         for attempt in range(1, _ATTEMPTS + 1):
-            if (left := self._pace.paused) > self._pace.patience:
-                raise RateLimited(429, f"{method}: not before a pause is over", left)
+            pause = self._pace.paused
+            if pause > self._pace.patience:
+                raise RateLimited(429, f"{method}: not before a pause is over", pause)
             if pace:
                 self._pace.wait()
             try:
                 return self._once(method, path, params, body)
             except GithubException as error:
-                wait = _wait(error, attempt, again)
-                limited = wait is not None and error.status < 500
-                if wait is not None and limited:
+                wait_or_none = _wait(error, attempt, again)
+                if wait_or_none is None:
+                    raise _own_error(error, method, again, None) from None
+                wait = wait_or_none
+                is_limit = error.status < 500
+                if is_limit:
                     self._pace.pause(wait)
-                if wait is None or attempt == _ATTEMPTS or (limited and wait > self._pace.patience):
-                    raise _as_ours(error, method, again, wait) from None
+                too_long = is_limit and wait > self._pace.patience
+                if too_long or attempt == _ATTEMPTS:
+                    raise _own_error(error, method, again, wait) from None
             except (requests.ConnectionError, requests.Timeout) as error:
                 if not again or attempt == _ATTEMPTS:
                     kind = GitHubError if again else UncertainWrite
@@ -185,7 +208,7 @@ class Client:
     def _once(
         self, method: str, path: str, params: Mapping[str, str | int], body: Json | None
     ) -> tuple[Mapping[str, str], Any]:
-        url = path if path != "/graphql" else self._requester.graphql_url
+        url = self._requester.graphql_url if path == "/graphql" else path
         headers = {"X-GitHub-Api-Version": API_VERSION, "Accept": "application/vnd.github+json"}
         if method != "GET":
             return self._requester.requestJsonAndCheck(method, url, dict(params), headers, body)
@@ -203,29 +226,42 @@ class Client:
 
 def _wait(error: GithubException, attempt: int, again: bool) -> float | None:
     """Seconds to wait before the request is sent again; None where it is not."""
-    headers = {k.lower(): v for k, v in (error.headers or {}).items()}
     if error.status in (403, 429):
-        if "retry-after" in headers:
-            return float(headers["retry-after"])
-        if headers.get("x-ratelimit-remaining") == "0":
-            return max(0.0, float(headers.get("x-ratelimit-reset", "0")) - time.time()) + 1.0
-        return UNTOLD_WAIT * attempt if "secondary rate limit" in _message(error).lower() else None
-    return float(2 ** (attempt - 1)) if error.status >= 500 and again else None
+        return _limit_wait(error, attempt)
+    if error.status >= 500 and again:
+        return float(2 ** (attempt - 1))
+    return None
 
 
-def _as_ours(error: GithubException, method: str, again: bool, wait: float | None) -> GitHubError:
-    said = f"{method}: {_message(error)}"
+def _limit_wait(error: GithubException, attempt: int) -> float | None:
+    """How long GitHub wants us to wait; None where its refusal is no limit."""
+    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
+    if "retry-after" in headers:
+        return float(headers["retry-after"])
+    if headers.get("x-ratelimit-remaining") == "0":
+        reset = float(headers.get("x-ratelimit-reset", "0"))
+        return max(0.0, reset - time.time()) + 1.0
+    if "secondary rate limit" in _message(error).lower():
+        return UNTOLD_WAIT * attempt
+    return None
+
+
+def _own_error(error: GithubException, method: str, again: bool, wait: float | None) -> GitHubError:
+    """PyGithub's error as one of ours."""
+    message = f"{method}: {_message(error)}"
     if error.status >= 500:
-        return (GitHubError if again else UncertainWrite)(error.status, said)
-    return (
-        GitHubError(error.status, said) if wait is None else RateLimited(error.status, said, wait)
-    )
+        kind = GitHubError if again else UncertainWrite
+        return kind(error.status, message)
+    if wait is None:
+        return GitHubError(error.status, message)
+    return RateLimited(error.status, message, wait)
 
 
 def _message(error: GithubException) -> str:
     data = error.data
     if not isinstance(data, dict):
         return str(data)
-    details = data.get("errors") or []
-    said = [d if isinstance(d, str) else str(d.get("message", d)) for d in details]
-    return ": ".join([str(data.get("message", "")), *said])
+    parts = [str(data.get("message", ""))]
+    for detail in data.get("errors") or []:
+        parts.append(detail if isinstance(detail, str) else str(detail.get("message", detail)))
+    return ": ".join(parts)

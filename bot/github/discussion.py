@@ -1,4 +1,5 @@
-"""What people said on a pull request: its text, the threads of its reviews, and its conversation."""
+"""What people said on a pull request: its text, the threads of its reviews, and its
+conversation."""
 
 from __future__ import annotations
 
@@ -29,12 +30,12 @@ query ($owner: String!, $name: String!, $number: Int!, $after: String) {
       nodes { %s url }
       pageInfo { hasNextPage endCursor } } } } }
 """
-# Who deleted the account is shown as this by GitHub itself.
+# What GitHub itself shows for an account that was deleted.
 _GHOST = "ghost"
 
 
 @dataclass(frozen=True)
-class Pulled:
+class PullSnapshot:
     """A pull request as GitHub has it, with the commits that it compares."""
 
     pull: PullRequest
@@ -42,21 +43,24 @@ class Pulled:
     head: str
 
 
-def pulled(client: Client, place: PullPlace) -> Pulled:
+def read_pull(client: Client, place: PullPlace) -> PullSnapshot:
     """The pull request itself."""
     data = client.get(place.path)
     labels = tuple(label["name"] for label in data["labels"])
     pull = PullRequest(data["title"], data["body"] or "", labels, data["base"]["ref"], known=True)
-    return Pulled(pull, data["base"]["sha"], data["head"]["sha"])
+    return PullSnapshot(pull, data["base"]["sha"], data["head"]["sha"])
 
 
 def threads(client: Client, place: PullPlace) -> tuple[Thread, ...]:
-    """Review threads in the order in which they were opened, then what people said without a line: the texts of their
-    reviews and the conversation. Commands to bots and what bots said there are left out."""
+    """Review threads in the order in which they were opened, then what people said without a line:
+    the texts of their reviews and the conversation.
+
+    Commands to bots and what bots said there are left out.
+    """
     return (
         *_on_lines(client, place),
-        *_said(client, place, "reviews"),
-        *_said(client, place, "comments"),
+        *_without_lines(client, place, "reviews"),
+        *_without_lines(client, place, "comments"),
     )
 
 
@@ -64,41 +68,47 @@ def _on_lines(client: Client, place: PullPlace) -> Iterator[Thread]:
     for data in pages(client, _THREADS, place, "reviewThreads"):
         pull = data["repository"]["pullRequest"]
         for node in pull["reviewThreads"]["nodes"]:
-            said = node["comments"]["nodes"]
-            comments = tuple(_comment(one, pull["author"]) for one in said)
-            ours = fingerprint_in(said[0]["body"]) if comments and comments[0].ours else None
-            yield Thread(
-                comments,
-                path=node["path"],
-                line=node["line"] or node["originalLine"] or 0,
-                resolved=node["isResolved"],
-                outdated=node["isOutdated"],
-                url=said[0]["url"] if said else "",
-                fingerprint=ours or "",
-            )
+            yield _thread(node, pull["author"])
 
 
-def _said(client: Client, place: PullPlace, what: str) -> Iterator[Thread]:
+def _thread(node: Json, author: Json | None) -> Thread:
+    """A thread on a line, as GraphQL has it. Of a deleted comment no node may be left."""
+    nodes = node["comments"]["nodes"]
+    comments = tuple(_comment(comment, author) for comment in nodes)
+    fingerprint = None
+    if comments and comments[0].ours:
+        fingerprint = fingerprint_in(nodes[0]["body"])
+    return Thread(
+        comments,
+        path=node["path"],
+        line=node["line"] or node["originalLine"] or 0,
+        resolved=node["isResolved"],
+        outdated=node["isOutdated"],
+        url=nodes[0]["url"] if nodes else "",
+        fingerprint=fingerprint or "",
+    )
+
+
+def _without_lines(client: Client, place: PullPlace, what: str) -> Iterator[Thread]:
+    """What people said in `reviews` or in `comments`, one thread each."""
     for data in pages(client, _SAID % (what, _WHO), place, what):
         pull = data["repository"]["pullRequest"]
         for node in pull[what]["nodes"]:
             comment = _comment(node, pull["author"])
-            if (
-                not comment.by_bot
-                and not comment.ours
-                and not comment.body.lstrip().startswith("/")
-            ):
+            is_command = comment.body.lstrip().startswith("/")
+            if not (comment.by_bot or comment.ours or is_command):
                 yield Thread((comment,), url=node["url"])
 
 
 def _comment(node: Json, author: Json | None) -> Comment:
     """A comment is ours where it has our mark and an App wrote it: anybody can copy a mark."""
-    who = node["author"] or {"__typename": "User", "login": _GHOST}
-    bot = who["__typename"] == "Bot"
+    writer = node["author"] or {"__typename": "User", "login": _GHOST}
+    is_bot = writer["__typename"] == "Bot"
+    has_mark = fingerprint_in(node["body"]) is not None
     return Comment(
-        author=who["login"],
+        author=writer["login"],
         body=node["body"],
-        by_author=author is not None and who["login"] == author["login"],
-        by_bot=bot,
-        ours=fingerprint_in(node["body"]) is not None and (bot or node["viewerDidAuthor"]),
+        by_author=author is not None and writer["login"] == author["login"],
+        by_bot=is_bot,
+        ours=has_mark and (is_bot or node["viewerDidAuthor"]),
     )

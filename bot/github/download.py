@@ -1,4 +1,5 @@
-"""Logs and artifacts: GitHub answers with the address of another host, which must not get our token."""
+"""Logs and artifacts: GitHub answers with the address of another host, which must not get our
+token."""
 
 from __future__ import annotations
 
@@ -14,8 +15,11 @@ class TooLarge(GitHubError):
 
 
 def job_log(api: str, token: str, repository: str, job: int, limit: int) -> bytes:
-    """The log of a job, at most `limit` bytes. Raises `GitHubError`, with status 410 where GitHub has deleted it, and
-    `Limited` where GitHub wants a pause."""
+    """The log of a job, at most `limit` bytes.
+
+    Raises `GitHubError`, with status 410 where GitHub has deleted it, and `RateLimited` where
+    GitHub wants a pause.
+    """
     return _download(api, token, f"/repos/{repository}/actions/jobs/{job}/logs", limit)
 
 
@@ -30,13 +34,7 @@ def _download(api: str, token: str, path: str, limit: int) -> bytes:
         with httpx.Client(timeout=_TIMEOUT) as http:
             answer = http.get(api.rstrip("/") + path, headers=headers)
             if answer.status_code != 302:
-                if _limited_by(answer):
-                    raise RateLimited(
-                        answer.status_code,
-                        path,
-                        float(answer.headers.get("retry-after", UNTOLD_WAIT)),
-                    )
-                raise GitHubError(answer.status_code, path)
+                raise _refusal(answer, path)
             # The address is good for a minute.
             with http.stream("GET", answer.headers["location"], follow_redirects=True) as stream:
                 if stream.status_code != 200:
@@ -46,17 +44,27 @@ def _download(api: str, token: str, path: str, limit: int) -> bytes:
         raise GitHubError(0, type(error).__name__) from None
 
 
-def _limited_by(answer: httpx.Response) -> bool:
+def _refusal(answer: httpx.Response, path: str) -> GitHubError:
+    if not _is_limit(answer):
+        return GitHubError(answer.status_code, path)
+    wait = float(answer.headers.get("retry-after", UNTOLD_WAIT))
+    return RateLimited(answer.status_code, path, wait)
+
+
+def _is_limit(answer: httpx.Response) -> bool:
     """A 403 may be a limit and no refusal."""
+    if answer.status_code == 429:
+        return True
+    if answer.status_code != 403:
+        return False
     headers = answer.headers
-    told = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
-    return answer.status_code == 429 or (answer.status_code == 403 and told)
+    return "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
 
 
 def _read(stream: httpx.Response, limit: int, path: str) -> bytes:
-    made = bytearray()
+    data = bytearray()
     for chunk in stream.iter_bytes():
-        made += chunk
-        if len(made) > limit:
+        data += chunk
+        if len(data) > limit:
             raise TooLarge(200, path)
-    return bytes(made)
+    return bytes(data)

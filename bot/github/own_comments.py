@@ -60,8 +60,11 @@ class PostedReview:
 
 @dataclass(frozen=True)
 class PostedThread:
-    """Our comment about one finding. `closed` says that it is resolved or folded, `withdrawn` that we did it, because
-    it was fixed."""
+    """Our comment about one finding.
+
+    `closed` says that it is resolved or folded, `withdrawn` that we did it, because the finding was
+    fixed.
+    """
 
     id: str
     comment_id: str
@@ -74,7 +77,9 @@ def reviews(client: Client, place: PullPlace) -> Iterator[PostedReview]:
     """Our reviews, oldest first."""
     for data in pages(client, _REVIEWS, place, "reviews"):
         for node in data["repository"]["pullRequest"]["reviews"]["nodes"]:
-            mark = review_in(node["body"]) if node["viewerDidAuthor"] else None
+            if not node["viewerDidAuthor"]:
+                continue
+            mark = review_in(node["body"])
             if mark is not None:
                 yield PostedReview(node["id"], mark, node["isMinimized"])
 
@@ -82,21 +87,24 @@ def reviews(client: Client, place: PullPlace) -> Iterator[PostedReview]:
 def threads(client: Client, place: PullPlace) -> Iterator[PostedThread]:
     """Our comments on lines, oldest first."""
     for data in pages(client, _THREADS, place, "reviewThreads"):
-        me = data["viewer"]["login"].removesuffix("[bot]")
+        own_login = data["viewer"]["login"].removesuffix("[bot]")
         for node in data["repository"]["pullRequest"]["reviewThreads"]["nodes"]:
             for first in node["comments"]["nodes"]:
-                found = fingerprint_in(first["body"]) if first["viewerDidAuthor"] else None
-                if found is not None:
-                    yield _thread(node, first, found, me)
+                if not first["viewerDidAuthor"]:
+                    continue
+                fingerprint = fingerprint_in(first["body"])
+                if fingerprint is not None:
+                    yield _thread(node, first, fingerprint, own_login)
 
 
-def _thread(node: Json, first: Json, fingerprint: str, me: str) -> PostedThread:
+def _thread(node: Json, first: Json, fingerprint: str, own_login: str) -> PostedThread:
+    closed = node["isResolved"] or first["isMinimized"]
     # `resolvedBy` is a person, or nobody where an App did it.
-    ours = node["resolvedBy"] is None or node["resolvedBy"]["login"].removesuffix("[bot]") == me
-    withdrawn = (node["isResolved"] and ours) or first["minimizedReason"] == "resolved"
-    return PostedThread(
-        node["id"], first["id"], fingerprint, node["isResolved"] or first["isMinimized"], withdrawn
-    )
+    resolver = node["resolvedBy"]
+    by_us = resolver is None or resolver["login"].removesuffix("[bot]") == own_login
+    folded_as_resolved = first["minimizedReason"] == "resolved"
+    withdrawn = (node["isResolved"] and by_us) or folded_as_resolved
+    return PostedThread(node["id"], first["id"], fingerprint, closed, withdrawn)
 
 
 def fold(client: Client, review: PostedReview) -> None:

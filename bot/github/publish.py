@@ -1,7 +1,8 @@
 """One review of one commit onto GitHub, once.
 
-Every step first looks at what is there already, under our name and with our mark. So a worker that died after GitHub
-did something and before it was written down changes nothing when the step runs again.
+Every step first looks at what is there already, under our name and with our mark. So a worker that
+died after GitHub did something and before it was written down changes nothing when the step runs
+again.
 """
 
 from __future__ import annotations
@@ -17,44 +18,49 @@ from bot.github.own_comments import PostedThread, PullPlace
 
 # GitHub takes 65,536 UTF-16 units.
 _LARGEST = 65_000
+_UNPROCESSABLE = 422
 
 
 def post_review(client: Client, place: PullPlace, payload: Json) -> bool:
-    """Post `payload`, as `specbot review --format github` prints it, less the comments that stand there already.
+    """Post `payload`, as `specbot review --format github` prints it, less the comments that stand
+    there already.
 
     False where that very review is there. A comment that GitHub does not take moves into the body.
     """
     mark = review_in(payload["body"])
     if any(review.mark == mark for review in own_comments.reviews(client, place)):
         return False
-    comments = unsaid(payload["comments"], own_comments.threads(client, place))
+    comments = not_posted_yet(payload["comments"], own_comments.threads(client, place))
     path = f"{place.path}/reviews"
     try:
         client.post(path, payload | {"comments": comments})
     except GitHubError as error:
-        if error.status != 422 or not comments:
+        # GitHub refuses the whole review for one comment on a line that it does not show.
+        if error.status != _UNPROCESSABLE or not comments:
             raise
-        client.post(
-            path, payload | {"comments": [], "body": _with_comments(payload["body"], comments)}
-        )
+        body = _with_comments(payload["body"], comments)
+        client.post(path, payload | {"comments": [], "body": body})
     return True
 
 
-def unsaid(comments: Iterable[Json], said: Iterable[PostedThread]) -> list[Json]:
-    """Comments on findings without a thread of ours. One that a person resolved is said; one that we resolved, as
-    fixed, and that came back is not."""
-    left = Counter(thread.fingerprint for thread in said if not thread.withdrawn)
-    made = []
+def not_posted_yet(comments: Iterable[Json], posted: Iterable[PostedThread]) -> list[Json]:
+    """Comments on findings without a thread of ours.
+
+    A thread that a person resolved counts as posted. One that we resolved, as fixed, does not: the
+    finding came back.
+    """
+    standing = Counter(thread.fingerprint for thread in posted if not thread.withdrawn)
+    new = []
     for comment in comments:
         fingerprint = fingerprint_in(comment["body"]) or ""
-        if left[fingerprint]:
-            left[fingerprint] -= 1
+        if standing[fingerprint]:
+            standing[fingerprint] -= 1
         else:
-            made.append(comment)
-    return made
+            new.append(comment)
+    return new
 
 
-def tidy(
+def close_outdated(
     client: Client,
     place: PullPlace,
     payload: Json,
@@ -63,18 +69,19 @@ def tidy(
 ) -> None:
     """Fold our reviews of what was before, and close the threads of findings that are gone.
 
-    They are resolved where there is a `resolver`, which may do that, and folded as resolved where there is none.
+    They are resolved where there is a `resolver`, which may do that, and folded as resolved where
+    there is none.
     """
     mark = review_in(payload["body"])
     for review in own_comments.reviews(client, place):
         if review.mark != mark and not review.minimized:
             own_comments.fold(client, review)
-    there = Counter(str(finding["fingerprint"]) for finding in findings)
+    current = Counter(str(finding["fingerprint"]) for finding in findings)
     for thread in own_comments.threads(client, place):
         if thread.closed:
             continue
-        if there[thread.fingerprint]:
-            there[thread.fingerprint] -= 1
+        if current[thread.fingerprint]:
+            current[thread.fingerprint] -= 1
         elif resolver is not None:
             own_comments.resolve(resolver, thread)
         else:
@@ -83,12 +90,11 @@ def tidy(
 
 def _with_comments(body: str, comments: Iterable[Json]) -> str:
     """The body with the comments under it, as many as fit."""
-    made = body
     for comment in comments:
-        lines = "-".join(str(comment[k]) for k in ("start_line", "line") if k in comment)
+        lines = "-".join(str(comment[key]) for key in ("start_line", "line") if key in comment)
         path = str(comment["path"]).replace("`", "'")
         text = f"\n### `{path}:{lines}`\n\n{comment['body']}"
-        if size(made) + size(text) > _LARGEST:
+        if size(body) + size(text) > _LARGEST:
             break
-        made += text
-    return made
+        body += text
+    return body

@@ -1,4 +1,5 @@
-"""How quickly we may write: GitHub wants writes one after another, a second apart, and counts them by the hour."""
+"""How quickly we may write: GitHub wants writes one after another, a second apart, and counts them
+by the hour."""
 
 from __future__ import annotations
 
@@ -11,12 +12,13 @@ HOUR = 3600.0
 
 
 class Pace:
-    """The writes of one installation from this process: `gap` seconds apart, at most `hourly` in an hour.
+    """The writes of one installation from this process: `gap` seconds apart, at most `hourly` in an
+    hour.
 
     GitHub's own limit is 500 an hour; 400 leaves room for what else the App's account does.
     """
 
-    # The longest wait, in seconds, that a request does before it is given up as `Limited`.
+    # Seconds: a request that would wait longer is given up as `RateLimited`.
     patience = 120.0
 
     def __init__(
@@ -46,8 +48,7 @@ class Pace:
     def wait(self) -> None:
         """Return when the next write may be sent. Callers are let through one at a time."""
         with self._lock:
-            now = self._clock()
-            due = now
+            now = due = self._clock()
             if self._written:
                 due = max(due, self._written[-1] + self._gap)
             if len(self._written) == self._hourly:

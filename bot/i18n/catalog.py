@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bot.i18n.escape import Plain, Style
-from bot.i18n.templates import Escaped, Phrases, place
+from bot.i18n.templates import Escaped, TemplateRenderer, place
 from checks.core.finding import Message
 
 __all__ = ["LANGUAGES", "TEMPLATES", "Catalog", "place"]
 
 LANGUAGES = ("zh", "en")
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
-_TABLE = re.compile(r"^\[([\w.-]+)\]$", re.MULTILINE)
 _COMMA = {"zh": "、", "en": ", "}
+# The template of one sentence, by language.
+Sentence = Mapping[str, str]
 
 
 class Catalog:
@@ -26,22 +27,23 @@ class Catalog:
     def __init__(self, language: str, style: Style | None = None) -> None:
         self.language = language
         self.style: Style = style or Plain()
-        self.phrases = _phrases(type(self.style), language)
+        self.renderer = _renderer(type(self.style), language)
 
     def __call__(self, key: str, /, **args: Any) -> str:
-        """The general word `<file>.<name>` of `templates/words/`. Raises KeyError where there is none."""
-        found = _word(key)
-        if found is None:
+        """The general word `<file>.<name>` of `templates/words/`. Raises KeyError where there is
+        none."""
+        file, name = key.split(".", 1)
+        sentence = _sentences(TEMPLATES / "words" / f"{file}.toml").get(name)
+        if sentence is None:
             raise KeyError(key)
-        return self.phrases.render(found[self.language], args)
+        return self.renderer.render(sentence[self.language], args)
 
     def prepare(self, files: str) -> None:
-        """Compile the words of these `files` of `templates/`, a pattern, before somebody waits for it."""
+        """Compile the words of these `files` of `templates/`, a pattern, before somebody waits for
+        it."""
         for path in sorted(TEMPLATES.glob(files)):
-            found = (_table(path, name) or {} for name in _tables(path))
-            for words in found:
-                if self.language in words:
-                    self.phrases.prepare(words[self.language])
+            for sentence in _sentences(path).values():
+                self.renderer.compile(sentence[self.language])
 
     def message(self, rule: str, message: Message) -> str:
         """A rule's sentence."""
@@ -57,25 +59,27 @@ class Catalog:
 
     def summary(self, rule: str) -> str:
         """What the rule finds, in one line."""
-        found = _rule_word(rule, "summary")
-        return self.phrases.render(found[self.language], {}) if found else rule
+        sentence = _rule_sentence(rule, "summary")
+        if sentence is None:
+            return rule
+        return self.renderer.render(sentence[self.language], {})
 
     def _of_rule(self, rule: str, table: str, message: Message) -> str:
-        found = _rule_word(rule, f"{table}.{message.key}")
-        if found is None:
+        sentence = _rule_sentence(rule, f"{table}.{message.key}")
+        if sentence is None:
             return ""
         args = {name: self._argument(rule, value) for name, value in message.args.items()}
         try:
-            return self.phrases.render(found[self.language], args).strip()
+            return self.renderer.render(sentence[self.language], args).strip()
         except KeyError:
             return self._bare(rule, message)
 
     def _bare(self, rule: str, message: Message) -> str:
-        """A missing word must not lose the finding: its key and arguments still say what was seen."""
+        """A missing word must not lose the finding: its key and arguments still say what was
+        seen."""
         shown = ", ".join(f"{name}={value}" for name, value in message.args.items())
-        return self.style.code(
-            f"{rule}/{message.key}: {shown}" if shown else f"{rule}/{message.key}"
-        )
+        name = f"{rule}/{message.key}"
+        return self.style.code(f"{name}: {shown}" if shown else name)
 
     def _argument(self, rule: str, value: Any) -> Any:
         if isinstance(value, Message):
@@ -86,33 +90,36 @@ class Catalog:
 
 
 @cache
-def _phrases(style: type[Style], language: str) -> Phrases:
-    """One for all who write the same: what was compiled is not compiled again."""
-    return Phrases(style(), _COMMA[language])
+def _renderer(style: type[Style], language: str) -> TemplateRenderer:
+    """One for all catalogs of a style and a language, so that a template is compiled once a
+    process."""
+    return TemplateRenderer(style(), _COMMA[language])
 
 
-@cache
-def _word(key: str) -> dict[str, str] | None:
-    file, name = key.split(".", 1)
-    return _table(TEMPLATES / "words" / f"{file}.toml", name)
-
-
-@cache
-def _rule_word(rule: str, name: str) -> dict[str, str] | None:
+def _rule_sentence(rule: str, name: str) -> Sentence | None:
     """Of the rule's own file, else of the one of its family."""
-    own = _table(TEMPLATES / "rules" / f"{rule}.toml", name)
-    return own or _table(TEMPLATES / "rules" / f"{rule.split('.')[0]}.toml", name)
+    family = rule.split(".")[0]
+    for owner in (rule, family):
+        sentence = _sentences(TEMPLATES / "rules" / f"{owner}.toml").get(name)
+        if sentence is not None:
+            return sentence
+    return None
 
 
 @cache
-def _table(path: Path, name: str) -> dict[str, str] | None:
-    text = _tables(path).get(name)
-    return None if text is None else tomllib.loads(text)
+def _sentences(path: Path) -> dict[str, Sentence]:
+    """Every sentence of a file by its dotted name, such as `message.lost`; none where there is no
+    file."""
+    if not path.is_file():
+        return {}
+    data = tomllib.loads(path.read_text("utf-8"))
+    return dict(_flattened(data, ""))
 
 
-@cache
-def _tables(path: Path) -> dict[str, str]:
-    """The text of each table in a file. Each is read as TOML when it is asked for: most of them are not, and all of
-    them take longer than the rest of a report."""
-    parts = _TABLE.split(path.read_text("utf-8")) if path.is_file() else [""]
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
+def _flattened(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Sentence]]:
+    """The sentences in a TOML table. A sentence is a table of strings by language."""
+    for name, value in table.items():
+        if set(value) <= set(LANGUAGES):
+            yield prefix + name, value
+        else:
+            yield from _flattened(value, f"{prefix}{name}.")

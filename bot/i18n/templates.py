@@ -1,19 +1,15 @@
-"""Templates of sentences: Jinja2, with a short way for most of them."""
+"""The template language of our sentences: Jinja2, with filters that escape foreign text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from jinja2 import StrictUndefined, Template, UndefinedError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from bot.i18n.escape import Style
-from bot.i18n.short import short
 from checks.core.finding import Location
-
-if TYPE_CHECKING:
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-Phrase = Callable[[Mapping[str, Any]], str]
 
 
 class Escaped(str):
@@ -22,72 +18,80 @@ class Escaped(str):
     __slots__ = ()
 
 
-class Phrases:
-    """Compiles templates for one style and one language's list separator. A compiled phrase raises KeyError where
-    an argument is missing."""
+class TemplateRenderer:
+    """Fills templates for one style of output and one language's list separator.
+
+    Every value that a template prints is escaped by the style, unless it is `Escaped` already.
+    A template is compiled when it is first used, and kept.
+    """
 
     def __init__(self, style: Style, comma: str) -> None:
-        self.filters: dict[str | None, Callable[..., Escaped]] = {
-            None: partial(_written, style.prose),
-            "code": partial(_written, style.code),
-            "codes": lambda values: Escaped(comma.join(_written(style.code, v) for v in values)),
-            "items": lambda values: Escaped(comma.join(_written(style.prose, v) for v in values)),
-            "hex": lambda value: Escaped(style.code(f"{value:#x}")),
-            "plural": lambda count, one, many: Escaped(one if count == 1 else many),
-        }
-        self._environment: ImmutableSandboxedEnvironment | None = None
-        self._compiled: dict[str, Phrase] = {}
+        self._style = style
+        self._comma = comma
+        self._compiled: dict[str, Template] = {}
+        self.environment = ImmutableSandboxedEnvironment(
+            undefined=StrictUndefined,
+            finalize=self._prose,
+            autoescape=False,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self.environment.filters.update(
+            code=self._code,
+            codes=self._codes,
+            items=self._items,
+            hex=self._hex,
+            plural=_plural,
+        )
 
     def render(self, source: str, args: Mapping[str, Any]) -> str:
-        """The sentence of template `source`."""
-        self.prepare(source)
-        return self._compiled[source](args)
+        """The sentence of template `source`. Raises `KeyError` where an argument is missing."""
+        template = self.compile(source)
+        try:
+            return template.render(args)
+        except UndefinedError as error:
+            raise KeyError(str(error)) from error
 
-    def prepare(self, source: str) -> None:
-        """Compile template `source`."""
-        if source not in self._compiled:
-            self._compiled[source] = short(source, self.filters) or self._jinja(source)
+    def compile(self, source: str) -> Template:
+        """The compiled template of `source`."""
+        template = self._compiled.get(source)
+        if template is None:
+            template = self.environment.from_string(source)
+            self._compiled[source] = template
+        return template
 
-    def _jinja(self, source: str) -> Phrase:
-        from jinja2 import UndefinedError
+    def _prose(self, value: Any) -> Escaped:
+        return _escape(self._style.prose, value)
 
-        template = self.environment.from_string(source)
+    def _code(self, value: Any) -> Escaped:
+        return _escape(self._style.code, value)
 
-        def phrase(args: Mapping[str, Any]) -> str:
-            try:
-                return template.render(args)
-            except UndefinedError as error:
-                raise KeyError(str(error)) from error
+    def _codes(self, values: Iterable[Any]) -> Escaped:
+        return Escaped(self._comma.join(self._code(value) for value in values))
 
-        return phrase
+    def _items(self, values: Iterable[Any]) -> Escaped:
+        return Escaped(self._comma.join(self._prose(value) for value in values))
 
-    @property
-    def environment(self) -> ImmutableSandboxedEnvironment:
-        """The Jinja2 environment, made when the first template needs it."""
-        if self._environment is None:
-            from jinja2 import StrictUndefined
-            from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-            self._environment = ImmutableSandboxedEnvironment(
-                undefined=StrictUndefined,
-                finalize=self.filters[None],
-                autoescape=False,
-                trim_blocks=True,
-                lstrip_blocks=True,
-            )
-            self._environment.filters.update((name, f) for name, f in self.filters.items() if name)
-        return self._environment
+    def _hex(self, value: int) -> Escaped:
+        # `int` first: of an argument that is missing it raises Jinja2's own error.
+        return Escaped(self._style.code(hex(int(value))))
 
 
-def _written(write: Callable[[str], str], value: Any) -> Escaped:
+def _plural(count: int, singular: str, plural: str) -> Escaped:
+    return Escaped(singular if count == 1 else plural)
+
+
+def _escape(write: Callable[[str], str], value: Any) -> Escaped:
     if isinstance(value, Escaped):
         return value
-    return Escaped(write(place(value) if isinstance(value, Location) else str(value)))
+    text = place(value) if isinstance(value, Location) else str(value)
+    return Escaped(write(text))
 
 
 def place(location: Location) -> str:
     """`path:12`, `path:12-14`, or the path alone for a whole file."""
     if not location.start_line:
         return location.path
-    end = f"-{location.end_line}" if location.end_line > location.start_line else ""
-    return f"{location.path}:{location.start_line}{end}"
+    if location.end_line > location.start_line:
+        return f"{location.path}:{location.start_line}-{location.end_line}"
+    return f"{location.path}:{location.start_line}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from bot.github.own_comments import PullPlace
-from bot.jobs.requests import Order
+from bot.jobs.requests import JobRequest
 
 QUEUE = "ci"
 
 
 @dataclass(frozen=True)
-class CommitOrder:
+class CommitCIJob:
     """A commit whose CI has gone on. Stored as JSON."""
 
     installation: int
@@ -19,13 +19,20 @@ class CommitOrder:
     repository: str
     head: str
 
-    def order(self) -> Order:
-        id, partition = f"ci-{self.repository_id}-{self.head}", f"{self.repository}@{self.head}"
-        return Order("ci-commit", QUEUE, id, (asdict(self),), partition, gathered=True)
+    def request(self) -> JobRequest:
+        """A look at the commit's pull requests; the events of one commit are batched."""
+        return JobRequest(
+            workflow="ci-commit",
+            queue=QUEUE,
+            id=f"ci-{self.repository_id}-{self.head}",
+            arguments=(asdict(self),),
+            partition=f"{self.repository}@{self.head}",
+            batched=True,
+        )
 
 
 @dataclass(frozen=True)
-class CIPull:
+class PullCIJob:
     """A pull request whose CI is reported on. Stored as JSON."""
 
     installation: int
@@ -37,7 +44,13 @@ class CIPull:
     def place(self) -> PullPlace:
         return PullPlace(self.repository, self.number)
 
-    def order(self, why: str) -> Order:
-        """The report; `why` tells it from others on the same pull request, which wait for each other."""
-        id = f"ci-{why}-{self.repository_id}-{self.number}"
-        return Order("ci-report", QUEUE, id, (asdict(self),), f"{self.repository}#{self.number}")
+    def request(self, why: str) -> JobRequest:
+        """The report. `why` tells it from others on the same pull request, which wait for each
+        other."""
+        return JobRequest(
+            workflow="ci-report",
+            queue=QUEUE,
+            id=f"ci-{why}-{self.repository_id}-{self.number}",
+            arguments=(asdict(self),),
+            partition=f"{self.repository}#{self.number}",
+        )

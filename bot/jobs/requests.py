@@ -7,15 +7,18 @@ from typing import Any
 
 from bot.github.own_comments import PullPlace
 
+_REVIEWS = "reviews"
+
 
 @dataclass(frozen=True)
-class Order:
+class JobRequest:
     """One durable workflow to run.
 
-    `id` is the workflow's own: the same order twice is one. `partition` keeps orders of one pull request behind each
-    other, and `pull` (repository id, number) makes this the latest order there, which supersedes those before.
-    `gathered`: those of one `id` that come within the store's time of gathering are one, which begins when it is over.
-    `delay`: seconds until it may begin.
+    `id` is the workflow's own: the same request twice is one. `partition` keeps requests for one
+    pull request behind each other. `pull` (repository id, number) makes this the latest request
+    there, which supersedes those before. `batched`: those of one `id` that come within the store's
+    batching period are one, which begins when the period is over. `delay`: seconds until it may
+    begin.
     """
 
     workflow: str
@@ -24,7 +27,7 @@ class Order:
     arguments: tuple[Any, ...]
     partition: str = ""
     pull: tuple[int, int] | None = None
-    gathered: bool = False
+    batched: bool = False
     delay: float = 0.0
 
 
@@ -34,11 +37,11 @@ class Delivery:
 
     id: str
     event: str
-    order: Order | None
+    request: JobRequest | None
 
 
 @dataclass(frozen=True)
-class ReviewOrder:
+class ReviewJob:
     """A pull request to be reviewed, as it is when the review begins. Stored as JSON."""
 
     id: str
@@ -51,15 +54,20 @@ class ReviewOrder:
     def place(self) -> PullPlace:
         return PullPlace(self.repository, self.number)
 
-    def order(self) -> Order:
-        key = (self.repository_id, self.number)
-        return Order(
-            "review", "reviews", self.id, (asdict(self),), f"{self.repository}#{self.number}", key
+    def request(self) -> JobRequest:
+        """The review; a later one of the same pull request supersedes it."""
+        return JobRequest(
+            workflow="review",
+            queue=_REVIEWS,
+            id=self.id,
+            arguments=(asdict(self),),
+            partition=f"{self.repository}#{self.number}",
+            pull=(self.repository_id, self.number),
         )
 
 
 @dataclass(frozen=True)
-class ClosedOrder:
+class ClosedJob:
     """A pull request that is no longer open. Stored as JSON."""
 
     id: str
@@ -67,14 +75,19 @@ class ClosedOrder:
     number: int
     merged: bool
 
-    def order(self) -> Order:
-        return Order(
-            "closed", "reviews", self.id, (asdict(self),), f"{self.repository}#{self.number}"
+    def request(self) -> JobRequest:
+        """A note of it, behind what still runs for the pull request."""
+        return JobRequest(
+            workflow="closed",
+            queue=_REVIEWS,
+            id=self.id,
+            arguments=(asdict(self),),
+            partition=f"{self.repository}#{self.number}",
         )
 
 
 @dataclass(frozen=True)
-class DiscussionOrder:
+class DiscussionJob:
     """A pull request that people went on discussing. Stored as JSON."""
 
     installation: int
@@ -86,9 +99,13 @@ class DiscussionOrder:
     def place(self) -> PullPlace:
         return PullPlace(self.repository, self.number)
 
-    def order(self) -> Order:
-        id, partition = (
-            f"discussion-{self.repository_id}-{self.number}",
-            f"{self.repository}#{self.number}",
+    def request(self) -> JobRequest:
+        """The page's discussion anew; what people do shortly after each other is batched."""
+        return JobRequest(
+            workflow="discussion",
+            queue=_REVIEWS,
+            id=f"discussion-{self.repository_id}-{self.number}",
+            arguments=(asdict(self),),
+            partition=f"{self.repository}#{self.number}",
+            batched=True,
         )
-        return Order("discussion", "reviews", id, (asdict(self),), partition, gathered=True)

@@ -1,15 +1,14 @@
 """`python -m bot.sandbox.forkserver`: the process that the children are forked from.
 
-It has read the programs that they run, once, and has neither the environment nor the secrets of the service. Its
-standard input is a socket over which it is handed one socket for each job; the child reads the job from that, JSON of
-a program's name and its argument, and writes the result. What follows is a line with the status that the child ended
-with.
+It has read the programs that they run, once, and has neither the environment nor the secrets of the
+service. Its standard input is a socket over which it is handed one socket for each job. The child
+reads the job from that, JSON of a program's name and its argument, and writes the result. What
+follows is a line with the status that the child ended with.
 """
 
 from __future__ import annotations
 
 import ctypes
-import gc
 import json
 import os
 import resource
@@ -20,7 +19,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from itertools import product
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from bot.i18n.catalog import LANGUAGES, Catalog
@@ -37,12 +36,13 @@ PROGRAMS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "ci": ci.result,
     "kernels": kernels.result,
 }
-# What it starts has limits of its own, and a GPU's driver needs more of an address space than there is memory.
+# What it starts has limits of its own, and a GPU's driver needs more of an address space than there
+# is memory.
 _UNLIMITED = ("kernels",)
-# Nine times what the largest change we know takes.
+# Bytes: nine times what the largest change we know takes.
 _MEMORY = 4 << 30
 # The words of nearly every page and review.
-_USUAL = (
+_USUAL_WORDS = (
     "words/analysis.toml",
     "words/report.toml",
     "words/evidence.toml",
@@ -53,63 +53,90 @@ _SOURCES = {"a.cu": b"void f(int *a) { a[0] = 1; }", "a.py": b"def f(a):\n    a[
 
 
 def prepare() -> None:
-    """Read here, once, what the programs read only when they need it: rules, templates, parsers, fonts."""
-    gc.freeze()  # all that was imported would be looked through for garbage meanwhile
+    """Read here, once, what the programs need: rules, templates, parsers, fonts."""
     assert registry.RULES
-    for language, files in product(LANGUAGES, _USUAL):
-        Catalog(language, Html()).prepare(files)
-        Catalog(language, Markdown()).prepare(files)
+    for language in LANGUAGES:
+        for files in _USUAL_WORDS:
+            Catalog(language, Html()).prepare(files)
+            Catalog(language, Markdown()).prepare(files)
     stacked_bars(["a"], [("b", [1.0])], 1.0)  # the first picture reads fonts
     for path, data in _SOURCES.items():
         unit = parse(path, data)
-        assert unit is not None and unit.functions[0].body
+        assert unit is not None
+        assert unit.functions[0].body
 
 
-def serve(control: socket.socket) -> None:
-    """Fork a child for every socket that comes over `control`, until its other end is closed; children that still work
-    end with this process. One whose own socket is closed at the other end is killed."""
-    gc.collect()
-    gc.freeze()  # what is here stays, and is shared with the children
-    poll, working = select.poll(), dict[int, tuple[int, socket.socket]]()
-    poll.register(control, select.POLLIN)
-    while True:
-        for ready, _ in poll.poll():
-            if ready == control.fileno():
-                _, handed, _, _ = socket.recv_fds(control, 1, 1)
-                if not handed:
-                    return
-                job = socket.socket(fileno=handed[0])
-                pid, watched = _forked(job, [control, *(other for _, other in working.values())])
-                working[watched] = pid, job
-                poll.register(watched, 0)
-                poll.register(job, 0)  # a hang-up is always told
-            elif ready in working:
-                pid, job = working.pop(ready)
-                poll.unregister(ready)
-                os.close(ready)
-                with suppress(KeyError):
-                    poll.unregister(job)
-                _end(pid, job)
-            else:
-                poll.unregister(ready)
-                os.killpg(
-                    next(pid for pid, job in working.values() if job.fileno() == ready),
-                    signal.SIGKILL,
-                )
+@dataclass(frozen=True)
+class _Child:
+    """A child that works. `ended` is a pipe whose other end is closed when the child has ended."""
+
+    pid: int
+    job: socket.socket
+    ended: int
 
 
-def _forked(job: socket.socket, others: Iterable[socket.socket]) -> tuple[int, int]:
-    """The child, and a pipe that is closed at the other end when the child has ended."""
-    here, (watched, held) = os.getpid(), os.pipe()
-    child = os.fork()
-    if not child:
+class ForkServer:
+    """Forks a child for every socket that comes over `control`."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._poll = select.poll()
+        self._by_end: dict[int, _Child] = {}
+        self._by_job: dict[int, _Child] = {}
+
+    def serve(self) -> None:
+        """Work until the other end of `control` is closed; children that still work end with this
+        process. A child whose own socket is closed at the other end is killed."""
+        self._poll.register(self._control, select.POLLIN)
+        while True:
+            for ready, _ in self._poll.poll():
+                if ready == self._control.fileno():
+                    _, handed, _, _ = socket.recv_fds(self._control, 1, 1)
+                    if not handed:
+                        return
+                    self._start(socket.socket(fileno=handed[0]))
+                elif ready in self._by_end:
+                    self._finish(self._by_end[ready])
+                elif ready in self._by_job:
+                    self._kill(self._by_job[ready])
+
+    def _start(self, job: socket.socket) -> None:
+        others = [child.job for child in self._by_end.values()]
+        child = _fork(job, [self._control, *others])
+        self._by_end[child.ended] = child
+        self._by_job[job.fileno()] = child
+        # No event is asked for: that the other end is closed is always told.
+        self._poll.register(child.ended, 0)
+        self._poll.register(job, 0)
+
+    def _finish(self, child: _Child) -> None:
+        self._poll.unregister(child.ended)
+        os.close(child.ended)
+        del self._by_end[child.ended]
+        if self._by_job.pop(child.job.fileno(), None) is not None:
+            self._poll.unregister(child.job)
+        _report_end(child)
+
+    def _kill(self, child: _Child) -> None:
+        """Kill a child that nobody waits for; `_finish` does the rest when it has ended."""
+        self._poll.unregister(child.job)
+        del self._by_job[child.job.fileno()]
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+def _fork(job: socket.socket, others: Iterable[socket.socket]) -> _Child:
+    parent = os.getpid()
+    ended, held_by_child = os.pipe()
+    pid = os.fork()
+    if pid == 0:
         for other in others:
             other.close()  # else its other end would not see that it was closed here
-        _live(job, here)
+        _live(job, parent)
+    # The child does the same: whichever is first, the group is there before it is needed.
     with suppress(PermissionError, ProcessLookupError):
-        os.setpgid(child, child)
-    os.close(held)
-    return child, watched
+        os.setpgid(pid, pid)
+    os.close(held_by_child)
+    return _Child(pid, job, ended)
 
 
 def _live(job: socket.socket, parent: int) -> NoReturn:
@@ -119,12 +146,8 @@ def _live(job: socket.socket, parent: int) -> NoReturn:
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == parent:
-            with job.makefile("rb") as asked:
-                program, argument = json.load(asked)
-            if program not in _UNLIMITED:
-                resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-            job.sendall(json.dumps(PROGRAMS[program](argument)).encode())
-            # Without taking every parsed file apart first.
+            _run_job(job)
+            # A forked child must not run what its parent registered for its own end.
             os._exit(0)
     except Exception:
         # The edge of this process.
@@ -133,15 +156,24 @@ def _live(job: socket.socket, parent: int) -> NoReturn:
         os._exit(1)
 
 
-def _end(pid: int, job: socket.socket) -> None:
+def _run_job(job: socket.socket) -> None:
+    with job.makefile("rb") as file:
+        program, argument = json.load(file)
+    if program not in _UNLIMITED:
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    result = PROGRAMS[program](argument)
+    job.sendall(json.dumps(result).encode())
+
+
+def _report_end(child: _Child) -> None:
     """Tell how the child ended, whose result is sent by now, and end what it left."""
-    _, status = os.waitpid(pid, 0)
+    _, status = os.waitpid(child.pid, 0)
     with suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
-    with job, suppress(OSError):
-        job.sendall(b"\n%d" % os.waitstatus_to_exitcode(status))
+        os.killpg(child.pid, signal.SIGKILL)
+    with child.job, suppress(OSError):
+        child.job.sendall(b"\n%d" % os.waitstatus_to_exitcode(status))
 
 
 if __name__ == "__main__":
     prepare()
-    serve(socket.socket(fileno=0))
+    ForkServer(socket.socket(fileno=0)).serve()

@@ -1,7 +1,9 @@
-"""Who may see a page: everybody what is public; of private repositories those whom GitHub lets read them.
+"""Who may see a page: everybody sees what is public, and a private repository is seen by those whom
+GitHub lets read it.
 
-People sign in with the App's OAuth. A session lives in this process alone and is never written down: the cookie holds
-a random name for it, and GitHub is asked with the person's own token, again after five minutes.
+People sign in with the App's OAuth. A session lives in this process alone and is never written
+down: the cookie holds a random name for it, and GitHub is asked with the person's own token, again
+after five minutes.
 """
 
 from __future__ import annotations
@@ -12,23 +14,16 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 import httpx
-from pydantic import SecretStr
 from starlette.requests import Request
 
+from bot.github import OAuth
+
 COOKIE = "specbot_session"
+# Seconds.
 _LIVES = 8 * 3600.0
 _ASKED_AGAIN = 300.0
+_SIGN_IN_LASTS = 600.0
 _MOST_SESSIONS = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class OAuth:
-    """The App's client, and where GitHub is."""
-
-    client_id: str
-    client_secret: SecretStr
-    server_url: str
-    api_url: str
 
 
 @dataclass
@@ -40,7 +35,8 @@ class _Session:
 
 
 class Access:
-    """Sessions, and what each may read. Without `oauth` nobody can sign in, and private pages are nobody's."""
+    """Sessions, and what each may read. Without `oauth` nobody can sign in, and private pages are
+    nobody's."""
 
     def __init__(self, oauth: OAuth | None) -> None:
         self.oauth = oauth
@@ -50,44 +46,36 @@ class Access:
     def begin(self, back: str) -> str:
         """The address where a person signs in; they come back to the path `back`."""
         assert self.oauth is not None
+        # An address of another host (`//evil.example`) is no path of ours.
+        is_path = back.startswith("/") and not back.startswith("//")
         state = secrets.token_urlsafe(24)
         now = time.monotonic()
-        self._begun = {s: b for s, b in self._begun.items() if b[0] > now - 600}
-        self._begun[state] = (
-            now,
-            back if back.startswith("/") and not back.startswith("//") else "/",
-        )
+        recent = {
+            known: begun for known, begun in self._begun.items() if begun[0] > now - _SIGN_IN_LASTS
+        }
+        self._begun = recent | {state: (now, back if is_path else "/")}
         query = urlencode({"client_id": self.oauth.client_id, "state": state})
         return f"{self.oauth.server_url}/login/oauth/authorize?{query}"
 
     async def finish(self, state: str, code: str) -> tuple[str, str] | None:
-        """The new session's name and where to go, None where the answer is none that we asked for."""
+        """The new session's name and where to go, None where the answer is none that we asked
+        for."""
         begun = self._begun.pop(state, None)
         if self.oauth is None or begun is None or not code:
             return None
-        given = {
-            "client_id": self.oauth.client_id,
-            "client_secret": self.oauth.client_secret.get_secret_value(),
-            "code": code,
-        }
-        async with httpx.AsyncClient(timeout=10) as client:
-            address = f"{self.oauth.server_url}/login/oauth/access_token"
-            answer = await client.post(address, data=given, headers={"Accept": "application/json"})
-            token = answer.json().get("access_token") if answer.status_code == 200 else None
-            if not token:
-                return None
-            who = await client.get(f"{self.oauth.api_url}/user", headers=_headers(token))
-        if who.status_code != 200:
+        person = await _exchange_code(self.oauth, code)
+        if person is None:
             return None
+        token, login = person
         name = secrets.token_urlsafe(32)
         if len(self._sessions) >= _MOST_SESSIONS:
             self._forget()
-        self._sessions[name] = _Session(
-            token, time.monotonic() + _LIVES, str(who.json().get("login", ""))
-        )
-        return name, begun[1]
+        self._sessions[name] = _Session(token, time.monotonic() + _LIVES, login)
+        _, back = begun
+        return name, back
 
     def end(self, request: Request) -> None:
+        """Forget the session of who asks."""
         self._sessions.pop(request.cookies.get(COOKIE, ""), None)
 
     def who(self, request: Request) -> str:
@@ -100,35 +88,65 @@ class Access:
         session = self._session(request)
         if session is None or self.oauth is None:
             return False
-        asked, answer = session.answers.get(repository, (0.0, False))
-        if time.monotonic() - asked > _ASKED_AGAIN or not asked:
-            async with httpx.AsyncClient(timeout=10) as client:
-                reply = await client.get(
-                    f"{self.oauth.api_url}/repos/{repository}", headers=_headers(session.token)
-                )
-            answer = reply.status_code == 200
-            session.answers[repository] = (time.monotonic(), answer)
+        known = session.answers.get(repository)
+        if known is not None:
+            asked, answer = known
+            if time.monotonic() - asked <= _ASKED_AGAIN:
+                return answer
+        url = f"{self.oauth.api_url}/repos/{repository}"
+        async with httpx.AsyncClient(timeout=10) as client:
+            reply = await client.get(url, headers=_headers(session.token))
+        answer = reply.status_code == 200
+        session.answers[repository] = (time.monotonic(), answer)
         return answer
 
     def readable(self, request: Request) -> tuple[str, ...]:
         """Private repositories that the person was found to be let read, lately."""
         session = self._session(request)
+        if session is None:
+            return ()
         since = time.monotonic() - _ASKED_AGAIN
-        return (
-            tuple(n for n, (at, answer) in session.answers.items() if answer and at > since)
-            if session
-            else ()
+        return tuple(
+            name for name, (asked, answer) in session.answers.items() if answer and asked > since
         )
 
     def _session(self, request: Request) -> _Session | None:
         session = self._sessions.get(request.cookies.get(COOKIE, ""))
-        return session if session is not None and session.until > time.monotonic() else None
+        if session is None or session.until <= time.monotonic():
+            return None
+        return session
 
     def _forget(self) -> None:
+        """Make room for one session: those that are over go, then the oldest."""
         now = time.monotonic()
-        self._sessions = {n: s for n, s in self._sessions.items() if s.until > now}
-        for name in list(self._sessions)[: max(0, len(self._sessions) - _MOST_SESSIONS + 1)]:
-            del self._sessions[name]
+        self._sessions = {
+            name: session for name, session in self._sessions.items() if session.until > now
+        }
+        excess = len(self._sessions) - _MOST_SESSIONS + 1
+        if excess > 0:
+            for name in list(self._sessions)[:excess]:
+                del self._sessions[name]
+
+
+async def _exchange_code(oauth: OAuth, code: str) -> tuple[str, str] | None:
+    """The person's token and login, None where GitHub does not know the code."""
+    form = {
+        "client_id": oauth.client_id,
+        "client_secret": oauth.client_secret.get_secret_value(),
+        "code": code,
+    }
+    async with httpx.AsyncClient(timeout=10) as client:
+        url = f"{oauth.server_url}/login/oauth/access_token"
+        answer = await client.post(url, data=form, headers={"Accept": "application/json"})
+        if answer.status_code != 200:
+            return None
+        token = answer.json().get("access_token")
+        if not token:
+            return None
+        user = await client.get(f"{oauth.api_url}/user", headers=_headers(token))
+    if user.status_code != 200:
+        return None
+    return token, str(user.json().get("login", ""))
 
 
 def _headers(token: str) -> dict[str, str]:

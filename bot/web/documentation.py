@@ -14,24 +14,30 @@ _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 _ITEM = re.compile(r"^- ", re.M)
 
 
-def blocks(text: str) -> Iterator[Block]:
+def parse_blocks(text: str) -> Iterator[Block]:
     """Headings, paragraphs, lists and code, fenced or indented, of our own Markdown, in order."""
     at = 0
     for code in _FENCED.finditer(text):
-        yield from _prose(text[at : code.start()])
-        yield Code(tuple(code[2].removesuffix("\n").split("\n")), code[1])
+        yield from _prose_blocks(text[at : code.start()])
+        lines = code[2].removesuffix("\n").split("\n")
+        yield Code(tuple(lines), code[1])
         at = code.end()
-    yield from _prose(text[at:])
+    yield from _prose_blocks(text[at:])
 
 
-def _prose(text: str) -> Iterator[Block]:
-    for part in _PARAGRAPHS.split(text.strip("\n")):
-        said = html.escape(part, quote=False)
-        if part.startswith("## "):
-            yield Heading(2, said.removeprefix("## "))
-        elif part.startswith("- "):
-            yield Items(tuple(" ".join(item.split()) for item in _ITEM.split(said)[1:]))
-        elif part.startswith("    "):
-            yield Code(tuple(textwrap.dedent(part).split("\n")))
-        elif part:
-            yield Text(" ".join(said.split()))
+def _prose_blocks(text: str) -> Iterator[Block]:
+    for paragraph in _PARAGRAPHS.split(text.strip("\n")):
+        if paragraph:
+            yield _block(paragraph)
+
+
+def _block(paragraph: str) -> Block:
+    escaped = html.escape(paragraph, quote=False)
+    if paragraph.startswith("## "):
+        return Heading(2, escaped.removeprefix("## "))
+    if paragraph.startswith("- "):
+        items = _ITEM.split(escaped)[1:]
+        return Items(tuple(" ".join(item.split()) for item in items))
+    if paragraph.startswith("    "):
+        return Code(tuple(textwrap.dedent(paragraph).split("\n")))
+    return Text(" ".join(escaped.split()))

@@ -1,11 +1,13 @@
-"""What the pages show: pull requests as last seen, and every report that was made, as HTML in each language.
+"""What the pages show: pull requests as last seen, and every report that was made, as HTML in each
+language.
 
-Bodies are written by `bot.reports.html`, which escapes all that is foreign, and are stored as they will be shown, so
-that a page comes out of the database and not out of an analysis.
+Bodies are written by `bot.reports.html`, which escapes all that is foreign. They are stored as they
+will be shown, so that a page comes out of the database and not out of an analysis.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 
@@ -14,9 +16,13 @@ import sqlalchemy as sa
 from bot.db.engine import create, put, where
 
 KINDS = ("analysis", "review", "ci", "kernels", "logprobs")
-# What stands over the list of all reports, about all of them.
+# The kind of the report that stands over the list of all reports, and is about all of them.
 HISTORY = "history"
 PER_PAGE = 50
+# Of a search.
+_MOST_WORDS = 8
+# In digits: what is longer fits no column of numbers.
+_LONGEST_NUMBER = 10
 _TABLES = sa.MetaData()
 _PULLS = sa.Table(
     "specbot_page_pulls",
@@ -72,9 +78,12 @@ _SHOWN = sa.select(_PULLS, _CI_VERDICT.label("ci"), _WAITING.label("waiting")).s
 
 
 @dataclass(frozen=True, slots=True)
-class Pull:
-    """A pull request as last seen. `state`: open, closed, merged. `verdict`: block, discuss, pass, or empty. Times are
-    seconds since 1970."""
+class PullRow:
+    """A pull request as last seen.
+
+    `state`: open, closed, merged. `verdict`: block, discuss, pass, or empty. Times are seconds
+    since 1970.
+    """
 
     repository: str
     number: int
@@ -92,16 +101,19 @@ class Pull:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown(Pull):
-    """A pull request with what its reports say of its head. `ci`: passed, failed, running, or empty. `waiting` for
-    whom: author, reviewer, ci, or nobody (empty) where it is closed."""
+class BoardRow(PullRow):
+    """A pull request with what its reports say of its head.
+
+    `ci`: passed, failed, running, or empty. `waiting` for whom: author, reviewer, ci, or nobody
+    (empty) where it is closed.
+    """
 
     ci: str = ""
     waiting: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReportMeta:
     """A report without its body."""
 
     id: int
@@ -115,10 +127,13 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """A report to keep. `bodies`: HTML by language, from `bot.web.tab_html`. `verdict`: that of a review; how CI stands
-    (passed, failed, running); whether kernels got worse (worse, fine, apart); or that of a logprob comparison.
-    `took`: seconds from what caused the report until it was there."""
+class PageReport:
+    """A report to keep.
+
+    `bodies`: HTML by language, from `bot.web.tab_html`. `verdict`: that of a review; how CI stands
+    (passed, failed, running); whether kernels got worse (worse, fine, apart); or that of a logprob
+    comparison. `took`: seconds from what caused the report until it was there.
+    """
 
     repository: str
     number: int
@@ -134,7 +149,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BoardQuery:
     """What the board is asked for; empty means any."""
 
     search: str = ""
@@ -149,42 +164,53 @@ class Wanted:
 class Board:
     """Page `page` of `pages`; `total` counts what was asked for."""
 
-    pulls: tuple[Shown, ...]
+    pulls: tuple[BoardRow, ...]
     total: int
     page: int
     pages: int
 
 
-class Archive:
+class PageStore:
     """The tables of the pages, in the service's database."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self.engine = engine
         create(engine, _TABLES)
 
-    def keep_pull(self, pull: Pull) -> None:
+    def keep_pull(self, pull: PullRow) -> None:
         """Store a pull request, or what is new about it."""
         values = asdict(pull)
         key = {name: values.pop(name) for name in ("repository", "number")}
         with self.engine.begin() as connection:
             put(connection, _PULLS, key, values)
 
-    def keep_report(self, report: Report) -> None:
+    def keep_report(self, report: PageReport) -> None:
         """Store a report; the same kind for the same head again takes its place."""
+        key = {
+            "repository": report.repository,
+            "number": report.number,
+            "kind": report.kind,
+            "head": report.head,
+        }
         values = {
-            f.name: getattr(report, f.name) for f in fields(report) if f.name != "bodies"
-        } | dict(report.bodies)
-        key = {name: values.pop(name) for name in ("repository", "number", "kind", "head")}
+            "at": report.at,
+            "verdict": report.verdict,
+            "bugs": report.bugs,
+            "suggestions": report.suggestions,
+            "questions": report.questions,
+            "took": report.took,
+        }
         with self.engine.begin() as connection:
-            put(connection, _REPORTS, key, values)
+            put(connection, _REPORTS, key, values | dict(report.bodies))
 
     def renew(
         self, repository: str, number: int, kind: str, head: str, bodies: Mapping[str, str]
     ) -> None:
-        """Put other bodies in the place of those of a report that is kept, which stays what it was besides."""
-        named = {"repository": repository, "number": number, "kind": kind, "head": head}
+        """Put other bodies in the place of those of a report that is kept; the rest stays as it
+        was."""
+        key = {"repository": repository, "number": number, "kind": kind, "head": head}
         with self.engine.begin() as connection:
-            connection.execute(_REPORTS.update().where(where(_REPORTS, named)).values(dict(bodies)))
+            connection.execute(_REPORTS.update().where(where(_REPORTS, key)).values(dict(bodies)))
 
     def closed(self, repository: str, number: int, *, merged: bool) -> None:
         """Note that a pull request is no longer open."""
@@ -192,91 +218,91 @@ class Archive:
         with self.engine.begin() as connection:
             connection.execute(_PULLS.update().where(_pull(repository, number)).values(values))
 
-    def pull(self, repository: str, number: int) -> Shown | None:
+    def pull(self, repository: str, number: int) -> BoardRow | None:
+        """The pull request as the board shows it, None where it was never seen."""
         with self.engine.connect() as connection:
             row = connection.execute(_SHOWN.where(_pull(repository, number))).mappings().first()
-        return Shown(**row) if row else None
+        return BoardRow(**row) if row else None
 
-    def entries(self, repository: str, number: int) -> tuple[Entry, ...]:
+    def entries(self, repository: str, number: int) -> tuple[ReportMeta, ...]:
         """Every report on a pull request, the newest first."""
-        here = sa.and_(_REPORTS.c.repository == repository, _REPORTS.c.number == number)
-        columns = [_REPORTS.c[f.name] for f in fields(Entry)]
+        columns = [_REPORTS.c[field.name] for field in fields(ReportMeta)]
+        of_pull = where(_REPORTS, {"repository": repository, "number": number})
+        query = sa.select(*columns).where(of_pull)
+        query = query.order_by(_REPORTS.c.at.desc(), _REPORTS.c.id.desc())
         with self.engine.connect() as connection:
-            rows = connection.execute(
-                sa.select(*columns).where(here).order_by(_REPORTS.c.at.desc(), _REPORTS.c.id.desc())
-            )
-            return tuple(Entry(*row) for row in rows)
+            return tuple(ReportMeta(*row) for row in connection.execute(query))
 
     def body(self, repository: str, number: int, entry: int, language: str) -> str | None:
         """The HTML of one report of this pull request."""
-        here = sa.and_(
-            _REPORTS.c.id == entry, _REPORTS.c.repository == repository, _REPORTS.c.number == number
-        )
+        key = {"id": entry, "repository": repository, "number": number}
+        query = sa.select(_REPORTS.c[language]).where(where(_REPORTS, key))
         with self.engine.connect() as connection:
-            found: str | None = connection.execute(
-                sa.select(_REPORTS.c[language]).where(here)
-            ).scalar()
-        return found
+            body: str | None = connection.execute(query).scalar()
+        return body
 
-    def board(self, wanted: Wanted, private: Iterable[str] = ()) -> Board:
-        """A page of the board: of public repositories, and of those in `private`. The last touched first."""
-        where = [sa.or_(sa.not_(_PULLS.c.private), _PULLS.c.repository.in_(sorted(private)))]
-        for column, value in (
-            (_PULLS.c.state, wanted.state),
-            (_PULLS.c.verdict, wanted.verdict),
-            (_CI_VERDICT, wanted.ci),
-            (_WAITING, wanted.waiting),
-        ):
-            if value:
-                where.append(column == value)
-        for word in wanted.search.split()[:8]:
-            where.append(_holds(word))
+    def board(self, query: BoardQuery, private: Iterable[str] = ()) -> Board:
+        """A page of the board: of public repositories, and of those in `private`. The last touched
+        first."""
+        conditions = _conditions(query, private)
+        counted = sa.select(sa.func.count()).select_from(_WITH_CI).where(*conditions)
+        order = (_PULLS.c.updated_at.desc(), _PULLS.c.repository, _PULLS.c.number.desc())
+        shown = _SHOWN.where(*conditions).order_by(*order).limit(PER_PAGE)
         with self.engine.connect() as connection:
-            total = connection.execute(
-                sa.select(sa.func.count()).select_from(_WITH_CI).where(*where)
-            ).scalar_one()
-            pages = max(1, -(-total // PER_PAGE))
-            page = min(max(wanted.page, 1), pages)
-            order = (_PULLS.c.updated_at.desc(), _PULLS.c.repository, _PULLS.c.number.desc())
-            rows = connection.execute(
-                _SHOWN.where(*where).order_by(*order).limit(PER_PAGE).offset(PER_PAGE * (page - 1))
-            )
-            return Board(tuple(Shown(**row) for row in rows.mappings()), total, page, pages)
+            total = connection.execute(counted).scalar_one()
+            pages = max(1, math.ceil(total / PER_PAGE))
+            page = min(max(query.page, 1), pages)
+            rows = connection.execute(shown.offset(PER_PAGE * (page - 1))).mappings()
+            return Board(tuple(BoardRow(**row) for row in rows), total, page, pages)
 
     def times(self) -> dict[str, list[float | None]]:
-        """Of every report that was made, by kind: the seconds that it took, where they are known."""
-        found: dict[str, list[float | None]] = {kind: [] for kind in KINDS}
-        asked = sa.select(_REPORTS.c.kind, _REPORTS.c.took).where(_REPORTS.c.kind.in_(KINDS))
+        """Of every report that was made, by kind: the seconds that it took, where they are
+        known."""
+        times: dict[str, list[float | None]] = {kind: [] for kind in KINDS}
+        query = sa.select(_REPORTS.c.kind, _REPORTS.c.took).where(_REPORTS.c.kind.in_(KINDS))
         with self.engine.connect() as connection:
-            for kind, took in connection.execute(asked):
-                found[kind].append(took)
-        return found
+            for kind, took in connection.execute(query):
+                times[kind].append(took)
+        return times
 
     def verdicts(self) -> tuple[tuple[str, int], ...]:
         """How many reviews ended with each verdict."""
-        asked = sa.select(_REPORTS.c.verdict, sa.func.count()).where(_REPORTS.c.kind == "review")
+        verdict = _REPORTS.c.verdict
+        query = sa.select(verdict, sa.func.count()).where(_REPORTS.c.kind == "review")
+        query = query.group_by(verdict).order_by(verdict)
         with self.engine.connect() as connection:
-            rows = connection.execute(
-                asked.group_by(_REPORTS.c.verdict).order_by(_REPORTS.c.verdict)
-            )
-            return tuple((verdict, count) for verdict, count in rows if verdict)
+            return tuple((name, count) for name, count in connection.execute(query) if name)
 
 
 def _pull(repository: str, number: int) -> sa.ColumnElement[bool]:
-    return sa.and_(_PULLS.c.repository == repository, _PULLS.c.number == number)
+    return where(_PULLS, {"repository": repository, "number": number})
+
+
+def _conditions(query: BoardQuery, private: Iterable[str]) -> list[sa.ColumnElement[bool]]:
+    """What the rows of the board must meet."""
+    is_public = sa.not_(_PULLS.c.private)
+    conditions = [sa.or_(is_public, _PULLS.c.repository.in_(sorted(private)))]
+    columns = (
+        (_PULLS.c.state, query.state),
+        (_PULLS.c.verdict, query.verdict),
+        (_CI_VERDICT, query.ci),
+        (_WAITING, query.waiting),
+    )
+    for column, value in columns:
+        if value:
+            conditions.append(column == value)
+    for word in query.search.split()[:_MOST_WORDS]:
+        conditions.append(_holds(word))
+    return conditions
 
 
 def _holds(word: str) -> sa.ColumnElement[bool]:
     """Rows that hold a word of the search: `#12` and `12` are numbers too."""
-    text = sa.or_(
-        *(
-            c.icontains(word, autoescape=True)
-            for c in (_PULLS.c.title, _PULLS.c.author, _PULLS.c.repository)
-        )
-    )
+    columns = (_PULLS.c.title, _PULLS.c.author, _PULLS.c.repository)
+    conditions: list[sa.ColumnElement[bool]] = [
+        column.icontains(word, autoescape=True) for column in columns
+    ]
     number = word.removeprefix("#")
-    return (
-        sa.or_(text, _PULLS.c.number == int(number))
-        if number.isascii() and number.isdigit() and len(number) < 10
-        else text
-    )
+    if number.isascii() and number.isdigit() and len(number) < _LONGEST_NUMBER:
+        conditions.append(_PULLS.c.number == int(number))
+    return sa.or_(*conditions)

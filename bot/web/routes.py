@@ -14,11 +14,14 @@ from bot.reports.html import body, style, words_for
 from bot.web import documentation
 from bot.web.access import COOKIE, Access
 from bot.web.html_response import HEADERS, language, page
-from bot.web.page_store import HISTORY, KINDS, Archive, Entry, Pull, Wanted
-from bot.web.statistics import Numbers
+from bot.web.page_store import HISTORY, KINDS, BoardQuery, BoardRow, PageStore, ReportMeta
+from bot.web.statistics import StatisticsReader
 from checks.registry import RULES, rule
 
+# Of a search, in characters.
 _LONGEST = 200
+# Of a pull request: what is larger fits no column.
+_LARGEST_NUMBER = (1 << 31) - 1
 _TABS = (*KINDS, HISTORY)
 _STATES = ("open", "merged", "closed")
 _VERDICTS = ("block", "discuss", "pass")
@@ -26,9 +29,10 @@ _CI = ("failed", "running", "passed")
 _WAITING = ("author", "reviewer", "ci")
 
 
-def routes(archive: Archive, access: Access, server: str) -> list[Route]:
-    """Board, pull requests, rules, statistics, signing in, and the style sheet. `server` is where GitHub is."""
-    pages = Pages(archive, access, server)
+def routes(store: PageStore, access: Access, server: str) -> list[Route]:
+    """Board, pull requests, rules, statistics, signing in, and the style sheet. `server` is
+    GitHub's address."""
+    pages = Pages(store, access, server)
     return [
         Route("/", pages.board),
         Route("/pr/{owner}/{repo}/{number:int}", pages.pull),
@@ -43,112 +47,127 @@ def routes(archive: Archive, access: Access, server: str) -> list[Route]:
 
 
 class Pages:
-    def __init__(self, archive: Archive, access: Access, server: str) -> None:
+    """What answers at each address."""
+
+    def __init__(self, store: PageStore, access: Access, server: str) -> None:
         self._server = server
-        self._archive = archive
+        self._store = store
         self._access = access
-        self._numbers = Numbers(archive)
+        self._statistics = StatisticsReader(store)
 
     async def board(self, request: Request) -> Response:
         """Open pull requests, or those that the address asks for."""
-        asked = request.query_params
-        wanted = Wanted(
-            search=asked.get("q", "")[:_LONGEST],
-            state=_one_of(asked.get("state", "open"), (*_STATES, "all"), "open").replace("all", ""),
-            verdict=_one_of(asked.get("verdict", ""), _VERDICTS),
-            ci=_one_of(asked.get("ci", ""), _CI),
-            waiting=_one_of(asked.get("waiting", ""), _WAITING),
-            page=_count(asked.get("page", "1")),
+        params = request.query_params
+        state = _known_or(params.get("state", "open"), (*_STATES, "all"), "open")
+        query = BoardQuery(
+            search=params.get("q", "")[:_LONGEST],
+            state="" if state == "all" else state,
+            verdict=_known_or(params.get("verdict", ""), _VERDICTS),
+            ci=_known_or(params.get("ci", ""), _CI),
+            waiting=_known_or(params.get("waiting", ""), _WAITING),
+            page=_page_number(params.get("page", "1")),
         )
-        found = await run_in_threadpool(self._archive.board, wanted, self._access.readable(request))
+        board = await run_in_threadpool(self._store.board, query, self._access.readable(request))
         choices = {"state": _STATES, "verdict": _VERDICTS, "ci": _CI, "waiting": _WAITING}
-        return self._page(request, "board.html", board=found, wanted=wanted, choices=choices)
+        return self._page(request, "board.html", board=board, wanted=query, choices=choices)
 
     async def pull(self, request: Request) -> Response:
-        """One pull request: the tab that the address names, of the newest report or of the one named."""
-        parts = request.path_params
-        repository, number = f"{parts['owner']}/{parts['repo']}", parts["number"]
-        pull = (
-            await run_in_threadpool(self._archive.pull, repository, number)
-            if number < 1 << 31
-            else None
-        )
-        if pull is None or (pull.private and not await self._access.may_read(request, repository)):
+        """One pull request: the tab that the address names, of the newest report or of the one
+        named."""
+        path, params = request.path_params, request.query_params
+        repository = f"{path['owner']}/{path['repo']}"
+        pull = await self._visible_pull(request, repository, path["number"])
+        if pull is None:
             return self._missing(request)
-        entries = await run_in_threadpool(self._archive.entries, repository, number)
+        entries = await run_in_threadpool(self._store.entries, repository, pull.number)
         newest = _newest(entries)
-        tab = _one_of(
-            request.query_params.get("tab", ""),
-            _TABS,
-            next((k for k in KINDS if k in newest), HISTORY),
-        )
-        entry = next(
-            (e for e in entries if str(e.id) == request.query_params.get("report")), newest.get(tab)
-        )
-        shown = None
+        first_tab = next((kind for kind in KINDS if kind in newest), HISTORY)
+        tab = _known_or(params.get("tab", ""), _TABS, first_tab)
+        entry = newest.get(tab)
+        for listed in entries:
+            if str(listed.id) == params.get("report"):
+                entry = listed
+                break
+        body = None
         if entry is not None and entry.kind == tab:
-            shown = await self._body(pull, entry, language(request))
+            body = await run_in_threadpool(
+                self._store.body, repository, pull.number, entry.id, language(request)
+            )
         return self._page(
             request,
             "pull.html",
             pull=pull,
-            entries=[e for e in entries if e.kind != HISTORY],
+            entries=[listed for listed in entries if listed.kind != HISTORY],
             newest=newest,
             tab=tab,
             tabs=_TABS,
             entry=entry,
-            body=Markup(shown) if shown is not None else None,
-            address=f"{self._server}/{repository}/pull/{number}",
+            body=Markup(body) if body is not None else None,
+            address=f"{self._server}/{repository}/pull/{pull.number}",
         )
 
-    async def _body(self, pull: Pull, entry: Entry, spoken: str) -> str | None:
-        return await run_in_threadpool(
-            self._archive.body, pull.repository, pull.number, entry.id, spoken
-        )
+    async def _visible_pull(
+        self, request: Request, repository: str, number: int
+    ) -> BoardRow | None:
+        """The pull request; None where there is none or this person may not see it."""
+        if number > _LARGEST_NUMBER:
+            return None
+        pull = await run_in_threadpool(self._store.pull, repository, number)
+        if pull is None:
+            return None
+        if pull.private and not await self._access.may_read(request, repository):
+            return None
+        return pull
 
     async def rules(self, request: Request) -> Response:
+        """Every rule with its summary."""
         words = words_for(language(request))
-        listed = [(r.ID, Markup(words.summary(r.ID))) for r in RULES]
-        return self._page(request, "rules.html", rules=listed)
+        summaries = [(listed.ID, Markup(words.summary(listed.ID))) for listed in RULES]
+        return self._page(request, "rules.html", rules=summaries)
 
     async def rule(self, request: Request) -> Response:
-        found = rule(request.path_params["id"])
-        if found is None:
+        """One rule's page."""
+        check = rule(request.path_params["id"])
+        if check is None:
             return self._missing(request)
-        text = Markup(body(documentation.blocks(inspect.cleandoc(found.__doc__ or ""))))
-        summary = Markup(words_for(language(request)).summary(found.ID))
-        return self._page(request, "rule.html", rule=found.ID, summary=summary, text=text)
+        blocks = documentation.parse_blocks(inspect.cleandoc(check.__doc__ or ""))
+        summary = Markup(words_for(language(request)).summary(check.ID))
+        text = Markup(body(blocks))
+        return self._page(request, "rule.html", rule=check.ID, summary=summary, text=text)
 
     async def stats(self, request: Request) -> Response:
         """How often reports were right, how fast they were there, and what they cost."""
-        numbers = await run_in_threadpool(self._numbers.statistics)
-        return self._page(request, "stats.html", numbers=numbers)
+        statistics = await run_in_threadpool(self._statistics.statistics)
+        return self._page(request, "stats.html", numbers=statistics)
 
     async def login(self, request: Request) -> Response:
+        """Send the person to GitHub to sign in."""
         if self._access.oauth is None:
             return self._missing(request)
-        return RedirectResponse(
-            self._access.begin(request.query_params.get("back", "/")), 303, headers=HEADERS
-        )
+        address = self._access.begin(request.query_params.get("back", "/"))
+        return RedirectResponse(address, 303, headers=HEADERS)
 
     async def back(self, request: Request) -> Response:
         """Where GitHub sends a person who signed in."""
-        asked = request.query_params
-        done = await self._access.finish(asked.get("state", ""), asked.get("code", ""))
-        if done is None:
+        params = request.query_params
+        session = await self._access.finish(params.get("state", ""), params.get("code", ""))
+        if session is None:
             return self._missing(request)
-        response = RedirectResponse(done[1], 303, headers=HEADERS)
+        name, address = session
+        response = RedirectResponse(address, 303, headers=HEADERS)
         secure = request.url.scheme == "https"
-        response.set_cookie(COOKIE, done[0], httponly=True, samesite="lax", secure=secure)
+        response.set_cookie(COOKIE, name, httponly=True, samesite="lax", secure=secure)
         return response
 
     async def logout(self, request: Request) -> Response:
+        """End the session."""
         self._access.end(request)
         response = RedirectResponse("/", 303, headers=HEADERS)
         response.delete_cookie(COOKIE)
         return response
 
     async def style(self, _: Request) -> Response:
+        """The style sheet of every page."""
         cached = HEADERS | {"Cache-Control": "public, max-age=3600"}
         return PlainTextResponse(style(), media_type="text/css", headers=cached)
 
@@ -163,14 +182,17 @@ class Pages:
         return page(request, template, status, who=who, can_sign_in=can_sign_in, **values)
 
 
-def _newest(entries: tuple[Entry, ...]) -> dict[str, Entry]:
-    """The newest report of each kind."""
-    return {e.kind: e for e in reversed(entries)}
+def _newest(entries: tuple[ReportMeta, ...]) -> dict[str, ReportMeta]:
+    """The newest report of each kind; `entries` have the newest first."""
+    return {entry.kind: entry for entry in reversed(entries)}
 
 
-def _one_of(value: str, known: tuple[str, ...], otherwise: str = "") -> str:
-    return value if value in known else otherwise
+def _known_or(value: str, known: tuple[str, ...], default: str = "") -> str:
+    return value if value in known else default
 
 
-def _count(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 1
+def _page_number(text: str) -> int:
+    """A page of the board; the first where the text is no number that we would count to."""
+    if text.isascii() and text.isdigit() and len(text) < 7:
+        return int(text)
+    return 1

@@ -1,7 +1,9 @@
-"""What became of findings, and so how often each rule was right: a rule whose findings are acted on is believed."""
+"""What became of findings, and so how often each rule was right: a finding that was acted on was
+right."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,9 +27,12 @@ _FINDINGS = sa.Table(
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Findings of one rule: how many, and how many a later commit acted on, a person answered with a reason, or a merge
-    left as they were. The rest is open, or was in pull requests that were closed."""
+class RuleStats:
+    """Findings of one rule: how many, and how many a later commit acted on, a person answered with
+    a reason, or a merge left as they were.
+
+    The rest is open, or was in pull requests that were closed.
+    """
 
     rule: str
     found: int
@@ -42,7 +47,7 @@ class Kept:
         return self.acted / settled if settled else None
 
 
-class Outcomes:
+class FindingOutcomes:
     """The table, in the service's database."""
 
     def __init__(self, engine: sa.Engine) -> None:
@@ -50,49 +55,65 @@ class Outcomes:
         create(engine, _TABLES)
 
     def reviewed(self, repository: str, number: int, findings: Iterable[Mapping[str, Any]]) -> None:
-        """Note what the review of a new head found, as `findings` of its JSON report; what it no longer finds was acted
-        on."""
-        now = {f["fingerprint"]: f for f in findings}
-        here = _pull(repository, number)
+        """Note what the review of a new head found, as `findings` of its JSON report; what it no
+        longer finds was acted on."""
+        now = {finding["fingerprint"]: finding for finding in findings}
+        pull = _pull(repository, number)
+        query = sa.select(_FINDINGS.c.fingerprint, _FINDINGS.c.outcome).where(pull)
         with self._engine.begin() as connection:
-            known = connection.execute(
-                sa.select(_FINDINGS.c.fingerprint, _FINDINGS.c.outcome).where(here)
-            ).all()
-            for name, outcome in known:
-                told = _outcome(now[name]) if name in now else ACTED if outcome == OPEN else outcome
-                if told != outcome:
-                    one = sa.and_(here, _FINDINGS.c.fingerprint == name)
-                    connection.execute(_FINDINGS.update().where(one).values(outcome=told))
-            for name in now.keys() - {name for name, _ in known}:
-                values = {key: now[name][key] for key in ("fingerprint", "rule", "severity")}
-                key = {"repository": repository, "number": number}
-                connection.execute(
-                    _FINDINGS.insert().values(**key, **values, outcome=_outcome(now[name]))
-                )
+            known: dict[str, str] = {
+                fingerprint: outcome for fingerprint, outcome in connection.execute(query)
+            }
+            for fingerprint, before in known.items():
+                outcome = _new_outcome(before, now.get(fingerprint))
+                if outcome != before:
+                    row = sa.and_(pull, _FINDINGS.c.fingerprint == fingerprint)
+                    connection.execute(_FINDINGS.update().where(row).values(outcome=outcome))
+            for fingerprint, finding in now.items():
+                if fingerprint in known:
+                    continue
+                values = {
+                    "repository": repository,
+                    "number": number,
+                    "fingerprint": fingerprint,
+                    "rule": finding["rule"],
+                    "severity": finding["severity"],
+                    "outcome": _outcome(finding),
+                }
+                connection.execute(_FINDINGS.insert().values(**values))
 
     def merged(self, repository: str, number: int) -> None:
         """Note that the pull request was merged with what is still open."""
-        still = sa.and_(_pull(repository, number), _FINDINGS.c.outcome == OPEN)
+        still_open = sa.and_(_pull(repository, number), _FINDINGS.c.outcome == OPEN)
         with self._engine.begin() as connection:
-            connection.execute(_FINDINGS.update().where(still).values(outcome=LEFT))
+            connection.execute(_FINDINGS.update().where(still_open).values(outcome=LEFT))
 
-    def by_rule(self) -> tuple[Kept, ...]:
+    def by_rule(self) -> tuple[RuleStats, ...]:
         """Every rule that found something."""
-        counts: dict[str, dict[str, int]] = {}
-        counted = sa.select(_FINDINGS.c.rule, _FINDINGS.c.outcome, sa.func.count())
+        query = sa.select(_FINDINGS.c.rule, _FINDINGS.c.outcome, sa.func.count())
+        query = query.group_by(_FINDINGS.c.rule, _FINDINGS.c.outcome)
+        counts: dict[str, Counter[str]] = {}
         with self._engine.connect() as connection:
-            for rule, outcome, count in connection.execute(
-                counted.group_by(_FINDINGS.c.rule, _FINDINGS.c.outcome)
-            ):
-                counts.setdefault(rule, {})[outcome] = count
-        return tuple(
-            Kept(rule, sum(c.values()), *(c.get(name, 0) for name in (ACTED, ANSWERED, LEFT)))
-            for rule, c in sorted(counts.items())
-        )
+            for rule, outcome, count in connection.execute(query):
+                counts.setdefault(rule, Counter())[outcome] = count
+        stats = []
+        for rule, outcomes in sorted(counts.items()):
+            found = outcomes.total()
+            stats.append(
+                RuleStats(rule, found, outcomes[ACTED], outcomes[ANSWERED], outcomes[LEFT])
+            )
+        return tuple(stats)
 
 
 def _pull(repository: str, number: int) -> sa.ColumnElement[bool]:
     return sa.and_(_FINDINGS.c.repository == repository, _FINDINGS.c.number == number)
+
+
+def _new_outcome(before: str, finding: Mapping[str, Any] | None) -> str:
+    """The outcome after a review that has `finding`, or None where it is found no more."""
+    if finding is not None:
+        return _outcome(finding)
+    return ACTED if before == OPEN else before
 
 
 def _outcome(finding: Mapping[str, Any]) -> str:

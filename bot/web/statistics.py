@@ -1,4 +1,5 @@
-"""What the page of statistics shows, from what the service keeps: how often it was right, how fast, at what price."""
+"""What the page of statistics shows, from what the service keeps: how often it was right, how fast,
+and at what price."""
 
 from __future__ import annotations
 
@@ -7,14 +8,15 @@ from statistics import median, quantiles
 
 from bot.ci.history import History
 from bot.db.commands import Records
-from bot.web.page_store import Archive
-from bot.web.rule_stats import Kept, Outcomes
+from bot.web.page_store import PageStore
+from bot.web.rule_stats import FindingOutcomes, RuleStats
 from checks.ci.precision import Precision
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """Reports of one kind: how many, and the seconds until they were there; None where that is not known."""
+class ReportTiming:
+    """Reports of one kind: how many, and the seconds until they were there; None where that is not
+    known."""
 
     kind: str
     count: int
@@ -24,21 +26,22 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """`verdicts`: reviews by verdict. `gpu`: (month as 2026-05, runs, minutes), the last month first."""
+    """`verdicts`: reviews by verdict. `gpu`: (month as 2026-05, runs, minutes), the last month
+    first."""
 
-    made: tuple[Made, ...]
+    made: tuple[ReportTiming, ...]
     verdicts: tuple[tuple[str, int], ...]
-    rules: tuple[Kept, ...]
+    rules: tuple[RuleStats, ...]
     ci: tuple[Precision, ...]
     gpu: tuple[tuple[str, int, int], ...]
 
 
-class Numbers:
+class StatisticsReader:
     """All of them, out of the service's database."""
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: PageStore) -> None:
         self._archive = archive
-        self._outcomes = Outcomes(archive.engine)
+        self._outcomes = FindingOutcomes(archive.engine)
         self._history = History(archive.engine)
         self._records = Records(archive.engine)
 
@@ -46,7 +49,7 @@ class Numbers:
         """As they are now."""
         times = self._archive.times()
         return Statistics(
-            made=tuple(_made(kind, told) for kind, told in times.items()),
+            made=tuple(_timing(kind, seconds) for kind, seconds in times.items()),
             verdicts=self._archive.verdicts(),
             rules=self._outcomes.by_rule(),
             ci=self._history.precisions(),
@@ -54,11 +57,12 @@ class Numbers:
         )
 
 
-def _made(kind: str, told: list[float | None]) -> Made:
-    known = [t for t in told if t is not None]
-    slowest = (
-        quantiles(known, n=20, method="inclusive")[-1]
-        if len(known) > 1
-        else max(known, default=None)
-    )
-    return Made(kind, len(told), median(known) if known else None, slowest)
+def _timing(kind: str, seconds: list[float | None]) -> ReportTiming:
+    known = [value for value in seconds if value is not None]
+    if not known:
+        return ReportTiming(kind, len(seconds), None, None)
+    slowest = known[0]
+    if len(known) > 1:
+        # Nineteen of twenty reports were there within so many seconds.
+        slowest = quantiles(known, n=20, method="inclusive")[-1]
+    return ReportTiming(kind, len(seconds), median(known), slowest)

@@ -1,12 +1,11 @@
 """The body of a tab, in every language: a report of CI, of kernels or of logprobs as HTML.
 
-Whoever has such a report keeps it: `Archive.keep_report(Report(repository, number, kind, head, at, bodies, verdict))`.
+Whoever has such a report keeps it in the `PageStore`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
 
 from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.redact import redact
@@ -21,28 +20,37 @@ from checks.logprobs.compare import Outcome
 Bodies = dict[str, str]
 
 
-def of_ci(view: CIView) -> Bodies:
+def ci_tab(view: CIView) -> Bodies:
     """The tab `ci`, with secrets out."""
-    made = _written(
-        lambda words: chain(ci.document(view, words), pictures.ci_timeline(view.report.run, words))
-    )
-    return {language: redact(body) for language, body in made.items()}
+
+    def document(words: Catalog) -> Iterator[Block]:
+        yield from ci.document(view, words)
+        yield from pictures.ci_timeline(view.report.run, words)
+
+    bodies = _in_every_language(document)
+    return {language: redact(body) for language, body in bodies.items()}
 
 
 def ci_verdict(report: CIReport) -> str:
-    """How CI stands, as the board shows it: `failed`, `running` or `passed`; empty where there is none. A task that
-    no merge waits for fails nothing."""
-    if any(f.job.failed and f.job.requirement is not Requirement.OPTIONAL for f in report.failed):
-        return "failed"
+    """How CI stands, as the board shows it: `failed`, `running` or `passed`; empty where there is
+    none. A task that no merge waits for fails nothing."""
+    for failure in report.failed:
+        if failure.job.failed and failure.job.requirement is not Requirement.OPTIONAL:
+            return "failed"
     if report.running or report.missing:
         return "running"
     return "passed" if report.run.jobs else ""
 
 
-def of_kernels(report: kernelpairs.Report) -> Bodies:
+def kernels_tab(report: kernelpairs.Report) -> Bodies:
     """The tab `kernels`: base against head."""
-    parts = kernelpairs.blocks, pictures.kernel_ratios, roofline
-    return _written(lambda words: chain.from_iterable(part(report, words) for part in parts))
+
+    def document(words: Catalog) -> Iterator[Block]:
+        yield from kernelpairs.blocks(report, words)
+        yield from pictures.kernel_ratios(report, words)
+        yield from roofline(report, words)
+
+    return _in_every_language(document)
 
 
 def kernels_verdict(report: kernelpairs.Report) -> str:
@@ -52,8 +60,9 @@ def kernels_verdict(report: kernelpairs.Report) -> str:
     return "worse" if report.worse else "fine"
 
 
-def of_logprobs(found: Mapping[str, Outcome]) -> Bodies:
-    """The tab `logprobs`: verdicts of `specbot logprobs diff` by what head was compared with, a key of `comments`."""
+def logprobs_tab(found: Mapping[str, Outcome]) -> Bodies:
+    """The tab `logprobs`: verdicts of `specbot logprobs diff` by what head was compared with, a key
+    of `comments`."""
 
     def document(words: Catalog) -> Iterator[Block]:
         for key, outcome in found.items():
@@ -61,8 +70,8 @@ def of_logprobs(found: Mapping[str, Outcome]) -> Bodies:
             yield from logprobs.blocks(outcome, words)
             yield from logprobs_pictures.pictures(outcome, words)
 
-    return _written(document)
+    return _in_every_language(document)
 
 
-def _written(document: Callable[[Catalog], Iterable[Block]]) -> Bodies:
+def _in_every_language(document: Callable[[Catalog], Iterable[Block]]) -> Bodies:
     return {language: html.body(document(html.words_for(language))) for language in LANGUAGES}

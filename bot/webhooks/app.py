@@ -19,8 +19,8 @@ from starlette.routing import Route
 
 from bot.context import metrics
 from bot.db.deliveries import Store
-from bot.jobs.requests import Delivery, Order
-from bot.webhooks.delivery_batch import Inbox
+from bot.jobs.requests import Delivery, JobRequest
+from bot.webhooks.delivery_batch import DeliveryBatch
 from bot.webhooks.handlers import HANDLERS
 
 _log = structlog.get_logger("specbot.web")
@@ -28,7 +28,7 @@ _log = structlog.get_logger("specbot.web")
 _LONGEST_NAME = 64
 
 
-class Refused(Exception):
+class RefusedRequest(Exception):
     """A request that is answered with an error, and the error."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -41,15 +41,14 @@ def application(
     store: Store, secrets: Sequence[SecretStr], largest: int, pages: Sequence[Route] = ()
 ) -> Starlette:
     """The routes, with those of `pages`. A webhook of more than `largest` bytes is refused."""
-
-    inbox = Inbox(store)
+    batch = DeliveryBatch(store)
 
     async def webhook(request: Request) -> Response:
         try:
             body = await _body(request, largest)
             _verify(body, request.headers.get("x-hub-signature-256", ""), secrets)
-            outcome = await _receive(inbox, request, body)
-        except Refused as refusal:
+            outcome = await _receive(batch, request, body)
+        except RefusedRequest as refusal:
             metrics.DELIVERIES.labels("refused").inc()
             _log.warning("webhook refused", reason=refusal.reason)
             return JSONResponse({"error": refusal.reason}, refusal.status)
@@ -66,7 +65,7 @@ def application(
     async def healthy(_: Request) -> Response:
         return JSONResponse({"alive": True})
 
-    async def numbers(_: Request) -> Response:
+    async def prometheus_metrics(_: Request) -> Response:
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
     return Starlette(
@@ -74,7 +73,7 @@ def application(
             Route("/webhook", webhook, methods=["POST"]),
             Route("/healthz", healthy),
             Route("/readyz", ready),
-            Route("/metrics", numbers),
+            Route("/metrics", prometheus_metrics),
             *pages,
         ]
     )
@@ -87,49 +86,60 @@ async def _body(request: Request, largest: int) -> bytes:
         async for chunk in request.stream():
             body += chunk
             if len(body) > largest:
-                raise Refused(413, "too large")
+                raise RefusedRequest(413, "too large")
     except ClientDisconnect:
-        raise Refused(400, "cut off") from None
+        raise RefusedRequest(400, "cut off") from None
     return bytes(body)
 
 
 def _verify(body: bytes, signature: str, secrets: Sequence[SecretStr]) -> None:
-    """Whoever wrote `body` knows one of the secrets. All are tried, in constant time each."""
+    """Refuse `body` unless who wrote it knows one of the secrets.
+
+    All are tried, in constant time each, so that the time does not tell which one is right.
+    """
     given = signature.encode("utf-8", "replace")
-    good = False
+    matches = False
     for secret in secrets:
         digest = hmac.digest(secret.get_secret_value().encode(), body, "sha256")
-        good |= hmac.compare_digest(given, b"sha256=" + digest.hex().encode())
-    if not good:
-        raise Refused(401, "wrong signature")
+        expected = b"sha256=" + digest.hex().encode()
+        matches |= hmac.compare_digest(given, expected)
+    if not matches:
+        raise RefusedRequest(401, "wrong signature")
 
 
-async def _receive(inbox: Inbox, request: Request, body: bytes) -> str:
-    delivery, event = (
-        request.headers.get(f"x-github-{name}", "") for name in ("delivery", "event")
-    )
-    if not 0 < len(delivery) <= _LONGEST_NAME or not 0 < len(event) <= _LONGEST_NAME:
-        raise Refused(400, "no delivery id or event")
-    order = _order(delivery, event, _parse(body))
+async def _receive(batch: DeliveryBatch, request: Request, body: bytes) -> str:
+    delivery = request.headers.get("x-github-delivery", "")
+    event = request.headers.get("x-github-event", "")
+    if not _is_name(delivery) or not _is_name(event):
+        raise RefusedRequest(400, "no delivery id or event")
+    job = _job_request(delivery, event, _parse(body))
     with structlog.contextvars.bound_contextvars(delivery=delivery, github_event=event):
         with metrics.RECEIVE_SECONDS.time():
-            new = await inbox.receive(Delivery(delivery, event, order))
-        outcome = "duplicate" if not new else "ignored" if order is None else "accepted"
-        _log.info("webhook received", outcome=outcome, workflow=order.id if order else None)
+            is_new = await batch.receive(Delivery(delivery, event, job))
+        outcome = "accepted"
+        if not is_new:
+            outcome = "duplicate"
+        elif job is None:
+            outcome = "ignored"
+        _log.info("webhook received", outcome=outcome, workflow=job.id if job else None)
     return outcome
+
+
+def _is_name(text: str) -> bool:
+    return 0 < len(text) <= _LONGEST_NAME
 
 
 def _parse(body: bytes) -> dict[str, Any]:
     try:
         payload = json.loads(body)
     except (ValueError, RecursionError):
-        raise Refused(400, "no JSON") from None
+        raise RefusedRequest(400, "no JSON") from None
     if not isinstance(payload, dict):
-        raise Refused(400, "no object")
+        raise RefusedRequest(400, "no object")
     return payload
 
 
-def _order(delivery: str, event: str, payload: dict[str, Any]) -> Order | None:
+def _job_request(delivery: str, event: str, payload: dict[str, Any]) -> JobRequest | None:
     handler = HANDLERS.get(event)
     if handler is None:
         return None

@@ -1,7 +1,8 @@
 """Deliveries on their way to the database, many in one transaction.
 
-A transaction of its own for each costs a write to the disk each, and on SQLite they also wait for each other; a burst
-of webhooks is stored together, and each is answered when its transaction is done.
+A transaction of its own for each delivery would cost a write to the disk each, and on SQLite they
+would also wait for each other. A burst of webhooks is stored together, and each is answered when
+its transaction is done.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from starlette.concurrency import run_in_threadpool
 from bot.db.deliveries import Store
 from bot.jobs.requests import Delivery
 
-_MOST = 200
+_LARGEST_BATCH = 200
 
 
 @dataclass
-class Inbox:
+class DeliveryBatch:
     """Stores deliveries of one event loop in the order they come."""
 
     store: Store
@@ -28,7 +29,8 @@ class Inbox:
     _task: asyncio.Task[None] | None = None
 
     async def receive(self, delivery: Delivery) -> bool:
-        """Whether the delivery was new; it is stored when this returns. Raises the database's error."""
+        """Whether the delivery was new; it is stored when this returns. Raises the database's
+        error."""
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting.append((delivery, answer))
         if self._task is None or self._task.done():
@@ -37,20 +39,30 @@ class Inbox:
 
     async def _drain(self) -> None:
         while self._waiting:
-            batch, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
+            batch = self._waiting[:_LARGEST_BATCH]
+            self._waiting = self._waiting[_LARGEST_BATCH:]
             await self._store(batch)
 
     async def _store(self, batch: Sequence[tuple[Delivery, asyncio.Future[bool]]]) -> None:
+        deliveries = [delivery for delivery, _ in batch]
         try:
-            news = await run_in_threadpool(self.store.receive, [delivery for delivery, _ in batch])
+            are_new = await run_in_threadpool(self.store.receive, deliveries)
         except sa.exc.SQLAlchemyError as error:
-            if len(batch) > 1:
-                # One of them may be at fault; the others are not to suffer for it.
-                for one in batch:
-                    await self._store([one])
-            elif not batch[0][1].done():
-                batch[0][1].set_exception(error)
+            await self._store_apart(batch, error)
             return
-        for (_, answer), new in zip(batch, news, strict=True):
+        for (_, answer), is_new in zip(batch, are_new, strict=True):
             if not answer.done():
-                answer.set_result(new)
+                answer.set_result(is_new)
+
+    async def _store_apart(
+        self, batch: Sequence[tuple[Delivery, asyncio.Future[bool]]], error: sa.exc.SQLAlchemyError
+    ) -> None:
+        """Store the deliveries one by one: one of them may be at fault, and the others are not to
+        suffer for it."""
+        if len(batch) > 1:
+            for waiting in batch:
+                await self._store([waiting])
+            return
+        _, answer = batch[0]
+        if not answer.done():
+            answer.set_exception(error)

@@ -1,4 +1,5 @@
-"""One comment per pull request, edited in place as its CI goes on, and left alone while there is nothing new to say."""
+"""One comment per pull request, edited in place as its CI goes on, and left alone while there is
+nothing new to say."""
 
 from __future__ import annotations
 
@@ -8,24 +9,24 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bot.chat.reply import ours
+from bot.chat.reply import list_own
 from bot.ci.collect import collect
 from bot.ci.history import History
 from bot.ci.source import Source
-from bot.context.service_context import Machine
+from bot.context.service_context import ServiceContext
 from bot.github import App, Client
 from bot.github.app import ANALYSE, COMMENT, READ_CI
 from bot.github.client import Json
-from bot.jobs.ci import CIPull
-from bot.sandbox.client import in_child
-from bot.web.page_store import Archive, Report
+from bot.jobs.ci import PullCIJob
+from bot.sandbox.client import run_job
+from bot.web.page_store import PageReport, PageStore
 from checks.ci.folder import dump
 from checks.ci.model import CIRun
 from checks.ci.progress import running
 
 _MARK = re.compile(r"<!-- specbot:ci ([0-9a-f]{40,64}) ([0-9a-f]{16}) -->")
-# Comparing commits wants the contents. Classic branch protection can be read by few Apps; without that, what it
-# requires is said to be unknown.
+# Comparing commits wants the contents. Classic branch protection can be read by few Apps; without
+# that, the report says that what it requires is not known.
 _READ = {**READ_CI, "contents": "read"}
 _READ_ALL = {**_READ, "administration": "read"}
 # GitHub itself gives up what no runner took for a day.
@@ -33,88 +34,111 @@ _LONGEST_JOB = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class Refreshed:
-    """How a report ended: `closed`, `nothing` (there is no CI), `unchanged` or `written`; whether jobs still run."""
+class RefreshResult:
+    """How a report ended: `closed`, `nothing` (there is no CI), `unchanged` or `written`; whether
+    jobs still run."""
 
     outcome: str
     running: bool = False
 
 
-def refresh(pull: CIPull, here: Machine) -> Refreshed:
-    """Bring the pull request's CI comment and its page up to date. Doing it twice has its effect once; two at a time
-    could both find no comment, so the queue has one after another.
+def refresh(pull: PullCIJob, context: ServiceContext) -> RefreshResult:
+    """Bring the pull request's CI comment and its page up to date. Doing it twice has its effect
+    once.
 
-    Raises `GitHubError` (`Limited`, `Unsure` and 5xx may succeed later), `UserError` where the pull request cannot be
-    read any more, and `Failed`.
+    Two at a time could both find no comment; the queue has one after another. Raises `GitHubError`
+    (`RateLimited`, `UncertainWrite` and 5xx may succeed later), `UserError` where the pull request
+    cannot be read any more, and `JobFailed`.
     """
-    source = _source(pull, here.app)
+    source = _source(pull, context.app)
     if source.client.get_new(pull.place.path)["state"] != "open":
-        return Refreshed("closed")
-    history = History(here.store.engine)
+        return RefreshResult("closed")
+    history = History(context.store.engine)
     with tempfile.TemporaryDirectory(prefix="specbot-ci-") as folder:
         run = collect(source, Path(folder), datetime.now(UTC).replace(microsecond=0))
-        made = _explained(pull, here, run, folder, history) if run.jobs else None
-    wrote = made is not None and _told(pull, here, history, run, made)
+        outcome = "nothing"
+        if run.jobs:
+            result = _explain(pull, context, run, folder, history)
+            wrote = _publish(pull, context, history, run, result)
+            outcome = "written" if wrote else "unchanged"
     history.reported(run)
-    return Refreshed(
-        "nothing" if made is None else "written" if wrote else "unchanged", _goes_on(run)
-    )
+    return RefreshResult(outcome, _goes_on(run))
 
 
-def _explained(pull: CIPull, here: Machine, run: CIRun, folder: str, history: History) -> Json:
+def _explain(
+    pull: PullCIJob, context: ServiceContext, run: CIRun, folder: str, history: History
+) -> Json:
     """The report, as `bot.sandbox.programs.ci` makes it in a child."""
-    before = history.last(pull.repository, pull.number)
-    token = here.app.token(pull.installation, pull.repository_id, ANALYSE)
-    clone, compared = here.checkouts.fetch(
+    previous = history.last(pull.repository, pull.number)
+    token = context.app.token(pull.installation, pull.repository_id, ANALYSE)
+    clone, compared = context.checkouts.fetch(
         pull.repository, token, run.pull.base_branch, run.revisions.head
     )
-    job = {"folder": folder, "clone": str(clone), "base": compared.base, "head": compared.head}
-    job |= {
-        "before": dump(before) if before and before.jobs else "",
-        "language": here.settings.language,
+    job = {
+        "folder": folder,
+        "clone": str(clone),
+        "base": compared.base,
+        "head": compared.head,
+        "before": dump(previous) if previous and previous.jobs else "",
+        "language": context.settings.language,
     }
-    return in_child("ci", job)
+    return run_job("ci", job)
 
 
-def _told(pull: CIPull, here: Machine, history: History, run: CIRun, made: Json) -> bool:
-    """Remember and publish; whether the comment was written or changed."""
-    history.record(run, made["report"])
-    wrote = post(
-        here.app, here.app.client(pull.installation, pull.repository_id, COMMENT), pull, run, made
+def _publish(
+    pull: PullCIJob, context: ServiceContext, history: History, run: CIRun, result: Json
+) -> bool:
+    """Remember the report, write the comment and keep the page; whether the comment was written or
+    changed."""
+    history.record(run, result["report"])
+    client = context.app.client(pull.installation, pull.repository_id, COMMENT)
+    wrote = write_comment(context.app, client, pull, run, result)
+    page = PageReport(
+        pull.repository,
+        pull.number,
+        kind="ci",
+        head=run.revisions.head,
+        at=run.collected.timestamp(),
+        bodies=result["bodies"],
+        verdict=result["verdict"],
     )
-    head, at = run.revisions.head, run.collected.timestamp()
-    page = Report(pull.repository, pull.number, "ci", head, at, made["bodies"], made["verdict"])
-    Archive(here.store.engine).keep_report(page)
+    PageStore(context.store.engine).keep_report(page)
     return wrote
 
 
 def _goes_on(run: CIRun) -> bool:
-    """Whether there will be more to say without an event: what has waited for days is not going to end."""
-    begun = (one.job.started or one.job.queued for one in running(run))
-    return any(at is None or run.collected - at < _LONGEST_JOB for at in begun)
+    """Whether there will be more to say without an event: a job that has waited for days is not
+    going to end."""
+    for running_job in running(run):
+        begun = running_job.job.started or running_job.job.queued
+        if begun is None or run.collected - begun < _LONGEST_JOB:
+            return True
+    return False
 
 
-def _source(pull: CIPull, app: App) -> Source:
-    granted = _READ_ALL
-    client = app.client_if_granted(pull.installation, pull.repository_id, granted)
+def _source(pull: PullCIJob, app: App) -> Source:
+    """GitHub with as many permissions for reading as the installation was granted."""
+    permissions = _READ_ALL
+    client = app.client_if_granted(pull.installation, pull.repository_id, permissions)
     if client is None:
-        granted = _READ
-        client = app.client(pull.installation, pull.repository_id, granted)
-    token = app.token(pull.installation, pull.repository_id, granted)
+        permissions = _READ
+        client = app.client(pull.installation, pull.repository_id, permissions)
+    token = app.token(pull.installation, pull.repository_id, permissions)
     return Source(client, app.endpoint.api, token, pull.place)
 
 
-def post(app: App, client: Client, pull: CIPull, run: CIRun, made: Json) -> bool:
+def write_comment(app: App, client: Client, pull: PullCIJob, run: CIRun, result: Json) -> bool:
     """Write our comment or change it. False where it says the same already, whatever the time."""
-    body = f"<!-- specbot:ci {run.revisions.head} {made['digest']} -->\n\n{made['comment']}"
+    head, digest = run.revisions.head, result["digest"]
+    body = f"<!-- specbot:ci {head} {digest} -->\n\n{result['comment']}"
     path = f"/repos/{pull.repository}/issues"
-    listed = ours(app, client, f"{path}/{pull.number}/comments")
-    known = next((one for one in listed if _MARK.match(one["body"] or "")), None)
-    if known is None:
-        client.post(f"{path}/{pull.number}/comments", {"body": body})
+    for comment in list_own(app, client, f"{path}/{pull.number}/comments"):
+        mark = _MARK.match(comment["body"] or "")
+        if mark is None:
+            continue
+        if (mark[1], mark[2]) == (head, digest):
+            return False
+        client.patch(f"{path}/comments/{comment['id']}", {"body": body})
         return True
-    mark = _MARK.match(known["body"])
-    if mark is not None and (mark[1], mark[2]) == (run.revisions.head, made["digest"]):
-        return False
-    client.patch(f"{path}/comments/{known['id']}", {"body": body})
+    client.post(f"{path}/{pull.number}/comments", {"body": body})
     return True

@@ -1,4 +1,5 @@
-"""The durable renewal of a page: people went on discussing a pull request whose analysis is kept."""
+"""The durable renewal of a page: people went on discussing a pull request whose analysis is
+kept."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from typing import Any
 from dbos import DBOS
 
 from bot.context.retries import step
-from bot.context.service_context import machine
-from bot.jobs.requests import DiscussionOrder
+from bot.context.service_context import current_context
+from bot.jobs.requests import DiscussionJob
 from bot.workflows import publish_pages
 
 Json = dict[str, Any]
@@ -23,4 +24,4 @@ def note_discussion(stored: Json) -> None:
 @step
 def renew(stored: Json) -> None:
     """As often as it is done, the page shows what was said last."""
-    publish_pages.renew(machine(), DiscussionOrder(**stored))
+    publish_pages.renew_analysis(current_context(), DiscussionJob(**stored))

@@ -1,4 +1,5 @@
-"""What the pages show of a pull request: its reports, its line on the board, and what became of its findings."""
+"""What the pages show of a pull request: its reports, its line on the board, and what became of its
+findings."""
 
 from __future__ import annotations
 
@@ -11,17 +12,17 @@ from typing import Any
 import structlog
 from dbos import DBOS
 
-from bot.context.retries import passing
-from bot.context.service_context import Machine, machine
+from bot.context.retries import is_transient
+from bot.context.service_context import ServiceContext, current_context
 from bot.db.deliveries import PullKey
 from bot.github import GitHubError
 from bot.github.app import ANALYSE, PUBLISH
 from bot.github.client import Client
 from bot.github.discussion import threads
-from bot.jobs.requests import ClosedOrder, DiscussionOrder, ReviewOrder
-from bot.sandbox import client as analysis
-from bot.web.page_store import Archive, Pull, Report
-from bot.web.rule_stats import Outcomes
+from bot.jobs.requests import ClosedJob, DiscussionJob, ReviewJob
+from bot.sandbox import client as sandbox
+from bot.web.page_store import PageReport, PageStore, PullRow
+from bot.web.rule_stats import FindingOutcomes
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.pages")
@@ -29,112 +30,149 @@ _log = structlog.get_logger("specbot.pages")
 
 @DBOS.workflow(name="closed")
 def note_closed(stored: Json) -> None:
-    """Take the pull request of a stored `ClosedOrder` from the board, and settle its findings. Twice is as once."""
-    order, engine = ClosedOrder(**stored), machine().store.engine
-    Archive(engine).closed(order.repository, order.number, merged=order.merged)
-    if order.merged:
-        Outcomes(engine).merged(order.repository, order.number)
+    """Take the pull request of a stored `ClosedJob` from the board, and settle its findings. Twice
+    is as once."""
+    job = ClosedJob(**stored)
+    engine = current_context().store.engine
+    PageStore(engine).closed(job.repository, job.number, merged=job.merged)
+    if job.merged:
+        FindingOutcomes(engine).merged(job.repository, job.number)
 
 
-def keep(here: Machine, client: Client, order: ReviewOrder, facts: Json, report: Json) -> None:
-    """Write the pages of a published review. One that cannot be written is a page less, and no failed review."""
-    token = here.app.token(order.installation, order.repository_id, ANALYSE)
-    clone, compared = here.checkouts.fetch(
-        order.repository, token, facts["target"], facts["head"], with_past=True
+def publish_pages(
+    context: ServiceContext, client: Client, job: ReviewJob, facts: Json, report: Json
+) -> None:
+    """Write the pages of a published review. One that cannot be written is a page less, and no
+    failed review."""
+    token = context.app.token(job.installation, job.repository_id, ANALYSE)
+    clone, compared = context.checkouts.fetch(
+        job.repository, token, facts["target"], facts["head"], with_past=True
     )
-    key, archive = PullKey(order.repository_id, order.number), Archive(here.store.engine)
-    Outcomes(here.store.engine).reviewed(order.repository, order.number, report["findings"])
-    pull = _pull(client.get(order.place.path), order, report)
-    archive.keep_pull(pull)
-    known = {"threads": _threads(client, order), "pushes": _pushes(archive, order, facts["head"])}
+    key = PullKey(job.repository_id, job.number)
+    store = PageStore(context.store.engine)
+    outcomes = FindingOutcomes(context.store.engine)
+    outcomes.reviewed(job.repository, job.number, report["findings"])
+    pull = _pull_row(client.get(job.place.path), job, report)
+    store.keep_pull(pull)
+    job_facts = facts | {
+        "threads": _threads(client, job),
+        "pushes": _earlier_pushes(store, job, facts["head"]),
+    }
     try:
-        bodies = analysis.pages(
-            clone, compared, facts | known, lambda: here.store.is_latest(key, order.id)
+        bodies = sandbox.render_pages(
+            clone, compared, job_facts, lambda: context.store.is_latest(key, job.id)
         )
-    except (analysis.Failed, analysis.Stopped) as error:
+    except (sandbox.JobFailed, sandbox.JobStopped) as error:
         _log.warning("no pages were written", error=str(error))
         return
-    now, took = time.time(), _seconds_since_asked(here, order)
+    now, took = time.time(), _seconds_since_webhook(context, job)
     for kind, by_language in bodies.items():
-        counts = pull.bugs, pull.suggestions, pull.questions
-        where = order.repository, order.number, kind, facts["head"]
-        archive.keep_report(Report(*where, now, by_language, pull.verdict, *counts, took))
+        page = PageReport(
+            job.repository,
+            job.number,
+            kind,
+            facts["head"],
+            now,
+            by_language,
+            pull.verdict,
+            pull.bugs,
+            pull.suggestions,
+            pull.questions,
+            took,
+        )
+        store.keep_report(page)
     try:
-        here.checkouts.index(clone)
+        context.checkouts.index(clone)
     except GitHubError as error:
         _log.warning("the clone's past was not indexed", error=str(error))
 
 
-def renew(here: Machine, order: DiscussionOrder) -> None:
-    """Write the analysis anew where one of the present head is kept: more was said on the pull request."""
-    archive = Archive(here.store.engine)
-    heads = {
-        e.head for e in archive.entries(order.repository, order.number) if e.kind == "analysis"
+def renew_analysis(context: ServiceContext, job: DiscussionJob) -> None:
+    """Write the analysis anew where one of the present head is kept: more was said on the pull
+    request."""
+    store = PageStore(context.store.engine)
+    analysed_heads = [
+        entry.head
+        for entry in store.entries(job.repository, job.number)
+        if entry.kind == "analysis"
+    ]
+    if not analysed_heads:
+        return
+    client = context.app.client(job.installation, job.repository_id, PUBLISH)
+    pull = client.get(job.place.path)
+    head, target = pull["head"]["sha"], pull["base"]["ref"]
+    if head not in analysed_heads:
+        return
+    token = context.app.token(job.installation, job.repository_id, ANALYSE)
+    clone, compared = context.checkouts.fetch(job.repository, token, target, head, with_past=True)
+    facts = {
+        "title": pull["title"],
+        "body": pull["body"] or "",
+        "target": target,
+        "skips": context.records.skips(PullKey(job.repository_id, job.number)),
+        "threads": _threads(client, job),
     }
-    if not heads:
-        return
-    client = here.app.client(order.installation, order.repository_id, PUBLISH)
-    data = client.get(order.place.path)
-    head, target = data["head"]["sha"], data["base"]["ref"]
-    if head not in heads:
-        return
-    token = here.app.token(order.installation, order.repository_id, ANALYSE)
-    clone, compared = here.checkouts.fetch(order.repository, token, target, head, with_past=True)
-    skips = here.records.skips(PullKey(order.repository_id, order.number))
-    facts = {"title": data["title"], "body": data["body"] or "", "target": target, "skips": skips}
     try:
-        bodies = analysis.analysis_page(
-            clone, compared, facts | {"threads": _threads(client, order)}
-        )
-    except analysis.Failed as error:
+        bodies = sandbox.render_analysis_page(clone, compared, facts)
+    except sandbox.JobFailed as error:
         _log.warning("the page was not renewed", error=str(error))
         return
-    archive.renew(order.repository, order.number, "analysis", head, bodies)
+    store.renew(job.repository, job.number, "analysis", head, bodies)
 
 
-def _threads(client: Client, order: ReviewOrder | DiscussionOrder) -> list[Json] | None:
+def _threads(client: Client, job: ReviewJob | DiscussionJob) -> list[Json] | None:
     """What people said, None where GitHub refuses to tell."""
     try:
-        return [asdict(t) for t in threads(client, order.place)]
+        return [asdict(thread) for thread in threads(client, job.place)]
     except GitHubError as error:
-        if passing(error):
+        if is_transient(error):
             raise
         _log.warning("the discussion could not be read", error=str(error))
         return None
 
 
-def _pushes(archive: Archive, order: ReviewOrder, head: str) -> list[Json]:
+def _earlier_pushes(store: PageStore, job: ReviewJob, head: str) -> list[Json]:
     """What the reviews of earlier heads found, the first of them first."""
-    entries = reversed(archive.entries(order.repository, order.number))
-    names = ("head", "bugs", "suggestions", "questions")
-    return [
-        {n: getattr(e, n) for n in names} for e in entries if e.kind == "review" and e.head != head
-    ]
+    pushes = []
+    for entry in reversed(store.entries(job.repository, job.number)):
+        if entry.kind != "review" or entry.head == head:
+            continue
+        pushes.append(
+            {
+                "head": entry.head,
+                "bugs": entry.bugs,
+                "suggestions": entry.suggestions,
+                "questions": entry.questions,
+            }
+        )
+    return pushes
 
 
-def _seconds_since_asked(here: Machine, order: ReviewOrder) -> float | None:
-    """From the webhook until now."""
-    asked = next(
-        (w.created_at for w in here.store.client.list_workflows(workflow_ids=[order.id])), None
-    )
-    return time.time() - asked / 1000 if asked else None
+def _seconds_since_webhook(context: ServiceContext, job: ReviewJob) -> float | None:
+    """From the webhook, which made the workflow, until now."""
+    for workflow in context.store.client.list_workflows(workflow_ids=[job.id]):
+        if workflow.created_at:
+            return time.time() - workflow.created_at / 1000
+    return None
 
 
-def _pull(data: Json, order: ReviewOrder, report: Json) -> Pull:
-    open_ones = [f for f in report["findings"] if not f["answered"]]
-    counts = Counter(f["severity"] for f in open_ones)
-    verdict = report["verdict"]
-    return Pull(
-        repository=order.repository,
-        number=order.number,
-        title=data["title"],
-        author=data["user"]["login"] if data["user"] else "",
-        private=bool(data["base"]["repo"]["private"]),
-        state="merged" if data["merged_at"] else data["state"],
-        head=data["head"]["sha"],
-        opened_at=_seconds(data["created_at"]),
-        updated_at=_seconds(data["updated_at"]),
-        verdict=verdict,
+def _pull_row(pull: Json, job: ReviewJob, report: Json) -> PullRow:
+    """The line on the board: GitHub's `pull`, and what the review says of it."""
+    counts: Counter[str] = Counter()
+    for finding in report["findings"]:
+        if not finding["answered"]:
+            counts[finding["severity"]] += 1
+    return PullRow(
+        repository=job.repository,
+        number=job.number,
+        title=pull["title"],
+        author=pull["user"]["login"] if pull["user"] else "",
+        private=bool(pull["base"]["repo"]["private"]),
+        state="merged" if pull["merged_at"] else pull["state"],
+        head=pull["head"]["sha"],
+        opened_at=_seconds(pull["created_at"]),
+        updated_at=_seconds(pull["updated_at"]),
+        verdict=report["verdict"],
         bugs=counts["bug"],
         suggestions=counts["suggestion"],
         questions=counts["question"],

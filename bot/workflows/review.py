@@ -1,4 +1,5 @@
-"""The durable review of a pull request. Each step is recorded; what a step does twice has its effect once."""
+"""The durable review of a pull request. Each step is recorded; what a step does twice has its
+effect once."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ from bot.chat import auto_run
 from bot.chat.greeting import FIRST, greet
 from bot.context import metrics
 from bot.context.retries import step
-from bot.context.service_context import machine
+from bot.context.service_context import current_context
 from bot.db.deliveries import PullKey
 from bot.github import GitHubError, check
 from bot.github.app import ANALYSE, COMMENT, PUBLISH, RESOLVE
 from bot.github.client import Client
-from bot.github.publish import post_review, tidy
-from bot.jobs.requests import ReviewOrder
-from bot.sandbox import client as analysis
+from bot.github.publish import close_outdated, post_review
+from bot.jobs.requests import ReviewJob
+from bot.sandbox import client as sandbox
 from bot.workflows import check_output, publish_pages
 
 Json = dict[str, Any]
@@ -29,181 +30,186 @@ _log = structlog.get_logger("specbot.review")
 
 @DBOS.workflow(name="review")
 def review_pull(stored: Json) -> str:
-    """Review the pull request of a stored `ReviewOrder`; gives how it ended."""
-    order = ReviewOrder(**stored)
+    """Review the pull request of a stored `ReviewJob`; gives how it ended."""
+    job = ReviewJob(**stored)
     about = {
-        "workflow": order.id,
-        "delivery": order.id.removeprefix("review-"),
-        "pull": f"{order.repository}#{order.number}",
+        "workflow": job.id,
+        "delivery": job.id.removeprefix("review-"),
+        "pull": f"{job.repository}#{job.number}",
     }
     with structlog.contextvars.bound_contextvars(**about), metrics.REVIEW_SECONDS.time():
-        facts = read_pull(order)
-        outcome = "not-wanted" if facts is None else _review(order, facts)
+        facts = read_pull(job)
+        outcome = "not-wanted" if facts is None else _review(job, facts)
         metrics.REVIEWS.labels(outcome).inc()
         _log.info("review ended", outcome=outcome)
     return outcome
 
 
-def _review(order: ReviewOrder, facts: Json) -> str:
-    run = begin_check(order, facts["head"])
+def _review(job: ReviewJob, facts: Json) -> str:
+    head = facts["head"]
+    run = begin_check(job, head)
     try:
-        result = analyse(order, facts)
-        if "payload" in result and not publish(order, facts["head"], result["payload"]):
+        result = analyse(job, facts)
+        if "payload" in result and not publish(job, head, result["payload"]):
             result = {"stopped": True}
         if "payload" not in result:
-            end_without_verdict(order, run, facts["head"], result)
+            end_without_verdict(job, run, head, result)
+            # Its only key says why: `error`, `stopped` or `failed`.
             return next(iter(result))
-        tidy_up(order, result)
+        tidy_up(job, result)
     except (GitHubError, dbos_error.DBOSMaxStepRetriesExceeded, PortableWorkflowError) as error:
         _log.error("review failed", error=str(error))
-        end_without_verdict(order, run, facts["head"], {"broken": True})
+        end_without_verdict(job, run, head, {"broken": True})
         return "broken"
-    finish_check(order, run, result)
-    remember(order, facts["head"], result["report"])
+    finish_check(job, run, result)
+    remember(job, head, result["report"])
     if result["gpu_jobs"]:
-        start_gpu_jobs(order, facts["head"], result["gpu_jobs"])
-    keep_pages(order, facts, result["report"])
+        start_gpu_jobs(job, head, result["gpu_jobs"])
+    keep_pages(job, facts, result["report"])
     if facts["first"]:
-        welcome(order, result["report"])
+        welcome(job, result["report"])
     return "published"
 
 
 @step
-def read_pull(order: ReviewOrder) -> Json | None:
+def read_pull(job: ReviewJob) -> Json | None:
     """What the pull request is now; None where there is nothing to review any more."""
-    data = _client(order).get_new(order.place.path)
-    if (
-        data["state"] != "open"
-        or data["draft"]
-        or not machine().store.is_latest(_key(order), order.id)
-    ):
+    context = current_context()
+    pull = _client(job).get_new(job.place.path)
+    if pull["state"] != "open" or pull["draft"]:
+        return None
+    if not context.store.is_latest(_key(job), job.id):
         return None
     return {
-        "head": data["head"]["sha"],
-        "target": data["base"]["ref"],
-        "title": data["title"],
-        "body": data["body"] or "",
-        "skips": machine().records.skips(_key(order)),
-        "first": data["author_association"] in FIRST,
+        "head": pull["head"]["sha"],
+        "target": pull["base"]["ref"],
+        "title": pull["title"],
+        "body": pull["body"] or "",
+        "skips": context.records.skips(_key(job)),
+        "first": pull["author_association"] in FIRST,
     }
 
 
 @step
-def begin_check(order: ReviewOrder, head: str) -> int:
+def begin_check(job: ReviewJob, head: str) -> int:
     """Show that a review runs; gives the check run's id."""
-    output = check_output.running(machine().words)
-    return check.begin(_client(order), machine().app.id, order.repository, head, order.id, output)
+    context = current_context()
+    output = check_output.running_output(context.words)
+    return check.begin(_client(job), context.app.id, job.repository, head, job.id, output)
 
 
 @step
-def analyse(order: ReviewOrder, facts: Json) -> Json:
-    """Fetch the commits and review them: `payload` and `report`, or `error`, or `stopped`."""
-    here, key = machine(), _key(order)
-    token = here.app.token(order.installation, order.repository_id, ANALYSE)
+def analyse(job: ReviewJob, facts: Json) -> Json:
+    """Fetch the commits and review them: `payload` and `report`, or `error`, `stopped` or
+    `failed`."""
+    context, key = current_context(), _key(job)
+    token = context.app.token(job.installation, job.repository_id, ANALYSE)
     begun = time.monotonic()
-    clone, compared = here.checkouts.fetch(order.repository, token, facts["target"], facts["head"])
+    clone, compared = context.checkouts.fetch(job.repository, token, facts["target"], facts["head"])
     fetched = time.monotonic()
+    language = context.settings.language
     try:
-        found = analysis.analyse(
-            clone,
-            compared,
-            facts,
-            here.settings.language,
-            lambda: here.store.is_latest(key, order.id),
+        result = sandbox.run_review(
+            clone, compared, facts, language, lambda: context.store.is_latest(key, job.id)
         )
-        took = {
-            "fetch": round(fetched - begun, 3),
-            "analysis": round(time.monotonic() - fetched, 3),
-        }
-        _log.info("change analysed", seconds=took)
-        return found
-    except analysis.Stopped:
+    except sandbox.JobStopped:
         return {"stopped": True}
-    except analysis.Failed as error:
+    except sandbox.JobFailed as error:
         _log.error("the analysis failed", error=str(error))
         return {"failed": True}
+    seconds = {
+        "fetch": round(fetched - begun, 3),
+        "analysis": round(time.monotonic() - fetched, 3),
+    }
+    _log.info("change analysed", seconds=seconds)
+    return result
 
 
 @step
-def publish(order: ReviewOrder, head: str, payload: Json) -> bool:
+def publish(job: ReviewJob, head: str, payload: Json) -> bool:
     """Post the review, unless the pull request has gone on in the meantime."""
-    client, place = _client(order), order.place
-    now = client.get(place.path)
-    if (
-        now["head"]["sha"] != head
-        or now["state"] != "open"
-        or not machine().store.is_latest(_key(order), order.id)
-    ):
+    client = _client(job)
+    pull = client.get(job.place.path)
+    if pull["head"]["sha"] != head or pull["state"] != "open":
         return False
-    post_review(client, place, payload)
+    if not current_context().store.is_latest(_key(job), job.id):
+        return False
+    post_review(client, job.place, payload)
     return True
 
 
 @step
-def tidy_up(order: ReviewOrder, result: Json) -> None:
+def tidy_up(job: ReviewJob, result: Json) -> None:
     """Fold older reviews and resolve what was fixed."""
-    resolver = machine().app.client_if_granted(order.installation, order.repository_id, RESOLVE)
-    tidy(_client(order), order.place, result["payload"], result["report"]["findings"], resolver)
+    app = current_context().app
+    resolver = app.client_if_granted(job.installation, job.repository_id, RESOLVE)
+    findings = result["report"]["findings"]
+    close_outdated(_client(job), job.place, result["payload"], findings, resolver)
 
 
 @step
-def finish_check(order: ReviewOrder, run: int, result: Json) -> None:
+def finish_check(job: ReviewJob, run: int, result: Json) -> None:
     """End the check run with the verdict and its annotations."""
-    report, here = result["report"], machine()
-    notes = check_output.notes(report["findings"], here.settings.language)
-    output = check_output.output(report, here.words)
+    context, report = current_context(), result["report"]
     check.finish(
-        _client(order), order.repository, run, check_output.conclusion(report), output, notes
+        _client(job),
+        job.repository,
+        run,
+        check_output.conclusion(report),
+        check_output.verdict_output(report, context.words),
+        check_output.finding_annotations(report["findings"], context.settings.language),
     )
 
 
 @step
-def end_without_verdict(order: ReviewOrder, run: int, head: str, result: Json) -> None:
-    """End the check run of a review that came to nothing; one that would come to nothing again is not ordered again."""
-    words = machine().words
+def end_without_verdict(job: ReviewJob, run: int, head: str, result: Json) -> None:
+    """End the check run of a review that came to nothing.
+
+    One that would come to nothing again is not ordered again.
+    """
+    context = current_context()
     if "error" in result:
-        output = check_output.refused(result["error"], words)
+        output = check_output.refused_output(result["error"], context.words)
+    elif "stopped" in result:
+        output = check_output.superseded_output(context.words)
     else:
-        output = (
-            check_output.superseded(words)
-            if "stopped" in result
-            else check_output.broken(order.id, words)
-        )
-    check.abandon(_client(order), order.repository, run, order.id, output)
+        output = check_output.broken_output(job.id, context.words)
+    check.abandon(_client(job), job.repository, run, job.id, output)
     if "error" in result or "failed" in result:
-        machine().store.set_reported(_key(order), head)
+        context.store.set_reported(_key(job), head)
 
 
 @step
-def remember(order: ReviewOrder, head: str, report: Json) -> None:
+def remember(job: ReviewJob, head: str, report: Json) -> None:
     """Note what was reported, for the reconcile loop and for `/explain`."""
-    machine().records.save_report(_key(order), report)
-    machine().store.set_reported(_key(order), head)
+    context = current_context()
+    context.records.save_report(_key(job), report)
+    context.store.set_reported(_key(job), head)
 
 
 @step
-def start_gpu_jobs(order: ReviewOrder, head: str, jobs: list[str]) -> None:
+def start_gpu_jobs(job: ReviewJob, head: str, gpu_jobs: list[str]) -> None:
     """Order the runs that the repository wants for what the pull request touches."""
-    auto_run.begin(machine(), order, head, jobs)
+    auto_run.begin(current_context(), job, head, gpu_jobs)
 
 
 @step
-def welcome(order: ReviewOrder, report: Json) -> None:
+def welcome(job: ReviewJob, report: Json) -> None:
     """Greet who contributes for the first time."""
-    here = machine()
-    client = here.app.client(order.installation, order.repository_id, COMMENT)
-    greet(here.app, client, order.place, report, here.words)
+    context = current_context()
+    client = context.app.client(job.installation, job.repository_id, COMMENT)
+    greet(context.app, client, job.place, report, context.words)
 
 
 @step
-def keep_pages(order: ReviewOrder, facts: Json, report: Json) -> None:
+def keep_pages(job: ReviewJob, facts: Json, report: Json) -> None:
     """Write the pages that people look at."""
-    publish_pages.keep(machine(), _client(order), order, facts, report)
+    publish_pages.publish_pages(current_context(), _client(job), job, facts, report)
 
 
-def _client(order: ReviewOrder) -> Client:
-    return machine().app.client(order.installation, order.repository_id, PUBLISH)
+def _client(job: ReviewJob) -> Client:
+    return current_context().app.client(job.installation, job.repository_id, PUBLISH)
 
 
-def _key(order: ReviewOrder) -> PullKey:
-    return PullKey(order.repository_id, order.number)
+def _key(job: ReviewJob) -> PullKey:
+    return PullKey(job.repository_id, job.number)

@@ -11,30 +11,43 @@ from dbos import DBOS, DBOSPortableJSONSerializer
 
 import bot
 from bot.context import metrics
-from bot.context.service_context import Machine, install
+from bot.context.service_context import ServiceContext, set_current_context
 from bot.db.engine import steps_engine
 from bot.github import GitHubError
 from bot.kernels.actions import GPU
 from bot.settings import Settings
+from bot.workflows import ci, comments, discussion, kernels, publish_pages, review
 from bot.workflows.reconcile import pulls
 
 QUEUES = ("reviews", "comments", "ci", "gpu")
+# Every durable workflow. DBOS finds them by name, so that their modules must be imported before it
+# is launched.
+WORKFLOWS = (
+    review.review_pull,
+    publish_pages.note_closed,
+    discussion.note_discussion,
+    comments.answer_comment,
+    ci.look_at_commit,
+    ci.report_ci,
+    kernels.report_kernels,
+    kernels.run_kernels,
+)
 _POLL = 0.25
 _log = structlog.get_logger("specbot.worker")
 
 
 def usual_queues(settings: Settings) -> tuple[str, ...]:
-    """Those of a worker that was told none: a host without a GPU leaves what runs on one to another."""
-    return tuple(
-        name for name in QUEUES if name != "gpu" or settings.local_kernels == "cpu" or GPU.exists()
-    )
+    """The queues of a worker that was told none: a host without a GPU leaves that queue to
+    another."""
+    runs_kernels = settings.local_kernels == "cpu" or GPU.exists()
+    return tuple(name for name in QUEUES if name != "gpu" or runs_kernels)
 
 
 class Worker:
     """Runs the workflows of some queues until it is stopped. One a process."""
 
-    def __init__(self, machine: Machine, queues: Sequence[str], name: str) -> None:
-        self._machine = machine
+    def __init__(self, context: ServiceContext, queues: Sequence[str], name: str) -> None:
+        self._context = context
         self._queues = queues
         self._name = name
         self._stop = threading.Event()
@@ -42,12 +55,13 @@ class Worker:
 
     def start(self) -> None:
         """Take up work, first of all what this worker left when it last died."""
-        install(self._machine)
+        set_current_context(self._context)
+        settings = self._context.settings
         DBOS(
             config={
                 "name": "specbot",
-                "system_database_url": self._machine.settings.database,
-                "system_database_engine": steps_engine(self._machine.settings.database),
+                "system_database_url": settings.database,
+                "system_database_engine": steps_engine(settings.database),
                 "application_version": bot.__version__,
                 "executor_id": self._name,
                 "serializer": DBOSPortableJSONSerializer(),
@@ -57,10 +71,15 @@ class Worker:
         )
         DBOS.listen_queues(self._queues)
         DBOS.launch()
+        self._register_queues()
+        self._start_loops()
+
+    def _register_queues(self) -> None:
+        """Reviews and CI reports of one pull request are done one after the other."""
         DBOS.register_queue(
             "reviews",
             partition_concurrency=1,
-            worker_concurrency=self._machine.settings.reviews_at_once,
+            worker_concurrency=self._context.settings.reviews_at_once,
             polling_interval_sec=_POLL,
         )
         DBOS.register_queue("comments", worker_concurrency=2, polling_interval_sec=_POLL)
@@ -69,14 +88,15 @@ class Worker:
         DBOS.register_queue(
             "ci", partition_concurrency=1, worker_concurrency=2, polling_interval_sec=_POLL
         )
-        settings = self._machine.settings
+
+    def _start_loops(self) -> None:
+        context = self._context
+        settings = context.settings
         self._every(settings.heartbeat_every, self._watch)
-        self._every(
-            _POLL, lambda: self._machine.waiting.bring_back(self._machine.store, self._name)
-        )
+        self._every(_POLL, lambda: context.backoff.bring_back(context.store, self._name))
         if "reviews" in self._queues:
-            self._every(settings.redeliver_every, lambda: pulls.redeliver(self._machine))
-            self._every(settings.reconcile_every, lambda: pulls.compare(self._machine))
+            self._every(settings.redeliver_every, lambda: pulls.redeliver(context))
+            self._every(settings.reconcile_every, lambda: pulls.enqueue_missed(context))
 
     def stop(self) -> None:
         """End without waiting for running workflows: they are taken up again at the next start."""
@@ -86,16 +106,17 @@ class Worker:
         DBOS.destroy(workflow_completion_timeout_sec=0)
 
     def _every(self, seconds: float, task: Callable[[], None]) -> None:
-        """Run `task` now and then in a thread of its own. GitHub or the database being away is no reason to end."""
+        """Run `task` every so many seconds in a thread of its own. GitHub or the database being
+        away is no reason to end."""
 
         def loop() -> None:
-            while True:
+            stopped = False
+            while not stopped:
                 try:
                     task()
                 except (GitHubError, sa.exc.SQLAlchemyError) as error:
                     _log.warning("a periodic task failed", error=str(error))
-                if self._stop.wait(seconds):
-                    return
+                stopped = self._stop.wait(seconds)
 
         thread = threading.Thread(target=loop, daemon=True)
         thread.start()
@@ -103,12 +124,12 @@ class Worker:
 
     def _watch(self) -> None:
         """Say that we live, and take over from those who do not."""
-        store, settings = self._machine.store, self._machine.settings
-        store.beat(self._name)
-        for dead in store.claim_dead(settings.dead_after):
-            left = store.client.list_workflows(executor_id=dead, status="PENDING")
+        store, settings = self._context.store, self._context.settings
+        store.heartbeat(self._name)
+        for worker in store.claim_stale_workers(settings.dead_after):
+            left = store.client.list_workflows(executor_id=worker, status="PENDING")
             for workflow in left:
                 store.client.resume_workflow(workflow.workflow_id, queue_name=workflow.queue_name)
             metrics.TAKEOVERS.inc(len(left))
-            _log.warning("took over from a dead worker", worker=dead, workflows=len(left))
-            store.bury(dead)
+            _log.warning("took over from a dead worker", worker=worker, workflows=len(left))
+            store.remove_worker(worker)

@@ -25,9 +25,9 @@ from bot.git import Git, Range, resolve
 from bot.github import App, Endpoint
 from bot.github.app import ANALYSE
 from bot.github.checkout import Checkouts
-from bot.sandbox.client import analysis_page
+from bot.sandbox.client import render_analysis_page
 from bot.web.access import Access
-from bot.web.page_store import Report
+from bot.web.page_store import PageReport
 from tests.bench.scratch import Scratch
 from tests.example.build import build
 from tests.fake_github import FakeGitHub, serving
@@ -80,11 +80,11 @@ def _served(folder: Path, times: int) -> None:
         archive.keep_pull(one)
         small = {"zh": "", "en": ""}
         archive.keep_report(
-            Report("octo/engine", number, "ci", one.head, NOW, small, _CI[number % 3])
+            PageReport("octo/engine", number, "ci", one.head, NOW, small, _CI[number % 3])
         )
-    archive.keep_report(Report("octo/engine", 1, "analysis", f"{1:040x}", NOW, bodies, "block"))
+    archive.keep_report(PageReport("octo/engine", 1, "analysis", f"{1:040x}", NOW, bodies, "block"))
     for kind, (made, verdict) in reports.made("a word").items():
-        archive.keep_report(Report("octo/engine", 1, kind, f"{1:040x}", NOW, made, verdict))
+        archive.keep_report(PageReport("octo/engine", 1, kind, f"{1:040x}", NOW, made, verdict))
     for url in serve(archive, Access(None)):
         with httpx.Client(base_url=url) as client:
 
@@ -114,7 +114,7 @@ def _by_the_service(repo: Path, base: str, head: str, folder: Path) -> Callable[
     facts = {"title": "", "body": "", "target": "", "skips": (), "threads": ()}
 
     def built() -> dict[str, str]:
-        return analysis_page(clone, compared, facts)
+        return render_analysis_page(clone, compared, facts)
 
     built()
     return built

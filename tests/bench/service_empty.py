@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bot.cli.serve import listening
+from bot.cli.serve import open_listener
 
 
 async def webhook(request: Request) -> Response:
@@ -24,4 +24,4 @@ if __name__ == "__main__":
     config = uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=75
     )
-    uvicorn.Server(config).run([listening("127.0.0.1", int(sys.argv[1]))])
+    uvicorn.Server(config).run([open_listener("127.0.0.1", int(sys.argv[1]))])

@@ -6,7 +6,6 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -123,8 +122,9 @@ def specbot(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.Monke
 
 
 class Marker:
-    """A rule for tests: every head line of a source or test file that holds `UNMASKED` is a bug with every kind of
-    evidence and a fix, `QUERY` a question, `ANSWER` an answered one, and `NOTE` in a title a convention."""
+    """A rule for tests: every head line of a source or test file that holds `UNMASKED` is a bug
+    with every kind of evidence and a fix, `QUERY` a question, `ANSWER` an answered one, and `NOTE`
+    in a title a convention."""
 
     ID = "marker.line"
     SUMMARY = "a marked line"
@@ -208,13 +208,29 @@ _WORDS = {
 }
 
 
+# Every module that a review reads the list of rules from. They are imported here: one that was
+# first imported while a test has other rules in the registry would keep those.
+_USERS_OF_RULES = (checks.registry, checks.review, bot.configuration, bot.pipeline)
+
+
 @pytest.fixture
-def marker(monkeypatch: pytest.MonkeyPatch) -> None:
+def only_rule(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
+    """Makes reviews use one rule alone."""
+
+    def use(rule: object) -> None:
+        for module in _USERS_OF_RULES:
+            monkeypatch.setattr(module, "RULES", (rule,))
+
+    return use
+
+
+@pytest.fixture
+def marker(monkeypatch: pytest.MonkeyPatch, only_rule: Callable[[object], None]) -> None:
     """Reviews use the `Marker` rule alone."""
-    known = bot.i18n.catalog._rule_word
-    for module in (checks.registry, checks.review, bot.pipeline, bot.configuration):
-        monkeypatch.setattr(module, "RULES", (Marker(),))
-    monkeypatch.setattr(
-        "bot.i18n.catalog._rule_word",
-        lambda rule, name: (_WORDS.get if rule == Marker.ID else partial(known, rule))(name),
-    )
+    only_rule(Marker())
+    known = bot.i18n.catalog._rule_sentence
+
+    def rule_sentence(rule: str, name: str) -> object:
+        return _WORDS.get(name) if rule == Marker.ID else known(rule, name)
+
+    monkeypatch.setattr("bot.i18n.catalog._rule_sentence", rule_sentence)

@@ -197,7 +197,7 @@ def test_messages_in_chinese(repo, specbot):
     assert result.err == "specbot: 错误：没有版本 `nix`。\n"
 
 
-def test_an_error_of_ours_leaves_a_report(repo, specbot, monkeypatch, tmp_path):
+def test_an_error_of_ours_leaves_a_report(repo, specbot, only_rule, monkeypatch, tmp_path):
     repo.commit({"a.py": "x = 1\n"})
 
     class Broken:
@@ -207,7 +207,7 @@ def test_an_error_of_ours_leaves_a_report(repo, specbot, monkeypatch, tmp_path):
         def run(self, change, config):
             raise RuntimeError("with ghp_0123456789abcdef in it")
 
-    monkeypatch.setattr("checks.review.RULES", (Broken(),))
+    only_rule(Broken())
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     result = specbot("review", "--repo", repo.path, "--base", "main", "--title", "ghs_1_a.b-c")
     assert result.code == 3

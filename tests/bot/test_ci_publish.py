@@ -11,25 +11,27 @@ from pathlib import Path
 import pytest
 
 from bot.ci.history import History
-from bot.context.service_context import Machine
+from bot.context.service_context import ServiceContext
 from bot.db.deliveries import open_store
-from bot.jobs.ci import CIPull
+from bot.jobs.ci import PullCIJob
 from bot.settings import load
-from bot.web.page_store import Archive
+from bot.web.page_store import PageStore
 from bot.workflows.ci_comment import refresh
 from tests.bot.test_ci_collect import LOG, job, run_of
 from tests.fake_github import FakeGitHub, people, serving, state
+
+pytestmark = pytest.mark.usefixtures("fork_server")
 
 
 @dataclass
 class World:
     fake: FakeGitHub
     repo: state.Repository
-    machine: Machine
+    context: ServiceContext
 
     @property
-    def pull(self) -> CIPull:
-        return CIPull(self.fake.installations[0].id, self.repo.id, self.repo.full_name, 1)
+    def pull(self) -> PullCIJob:
+        return PullCIJob(self.fake.installations[0].id, self.repo.id, self.repo.full_name, 1)
 
     @property
     def comments(self) -> list[state.Comment]:
@@ -37,14 +39,14 @@ class World:
 
     @property
     def history(self) -> History:
-        return History(self.machine.store.engine)
+        return History(self.context.store.engine)
 
     def refresh(self) -> str:
-        return refresh(self.pull, self.machine).outcome
+        return refresh(self.pull, self.context).outcome
 
     def page(self, language: str = "en") -> tuple[str, str]:
         """How the tab of CI says that it stands, and what it shows."""
-        archive = Archive(self.machine.store.engine)
+        archive = PageStore(self.context.store.engine)
         (entry,) = archive.entries(self.repo.full_name, 1)
         return entry.verdict, archive.body(self.repo.full_name, 1, entry.id, language) or ""
 
@@ -70,7 +72,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         (tmp_path / "data").mkdir()
         loaded = load(None)
         store = open_store(loaded)
-        yield World(fake, repo, Machine.build(loaded, store))
+        yield World(fake, repo, ServiceContext.build(loaded, store))
         store.close()
         assert fake.violations == []
 
@@ -161,4 +163,4 @@ def test_the_page_has_what_the_comment_has(world):
 def test_a_report_says_whether_there_will_be_more(world, hours, goes_on):
     """What has been under way for more than a day is not waited for."""
     run_of(world.repo, job("unit"), job("lint", None, at=hours * 60))
-    assert refresh(world.pull, world.machine).running is goes_on
+    assert refresh(world.pull, world.context).running is goes_on

@@ -7,14 +7,12 @@ import re
 import stat
 import subprocess
 import sys
-from tempfile import TemporaryFile
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.git import Blobs, Git, change_set, resolve
-from bot.git.memory import Memory
 from checks.core.change import Hunk, PullRequest
 from checks.core.tree import MemoryTree, OverlayTree
 from checks.lang.source import language
@@ -388,23 +386,3 @@ def test_a_tag_and_an_annotated_tag_as_revisions(repo, compare):
     repo.git("tag", "-a", "v1", "-m", "one")
     repo.commit({"a.py": "2\n"})
     assert [f.path for f in compare("v1", "main").files] == ["a.py"]
-
-
-@given(
-    st.binary(max_size=60),
-    st.binary(min_size=1, max_size=4),
-    st.integers(0, 70),
-    st.integers(0, 99),
-)
-def test_memory_is_searched_as_bytes_are(data: bytes, needle: bytes, at: int, stop: int) -> None:
-    for memory in (data, data + needle + data):
-        end = min(stop, len(memory))
-        assert Memory(memory).find(needle, at, end) == memory.find(needle, at, end)
-        with TemporaryFile() as file:
-            file.write(memory)
-            file.flush()
-            mapped = Memory.of(file)
-        assert (mapped.find(needle, at, end), mapped.data[:]) == (
-            memory.find(needle, at, end),
-            memory,
-        )

@@ -7,13 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from bot.cli.serve import listening
+from bot.cli.serve import open_listener
 from bot.errors import UserError
 from bot.workflows.worker import QUEUES
 
 
 def test_no_answer_waits_for_its_first_part_to_be_acknowledged():
-    with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+    with (
+        open_listener("127.0.0.1", 0) as listener,
+        socket.create_connection(listener.getsockname()),
+    ):
         taken, _ = listener.accept()
         with taken:
             assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
@@ -43,7 +46,7 @@ def test_a_worker_works_on_every_queue_it_can_unless_told(
     monkeypatch.setattr("bot.cli.worker.load", lambda file: settings)
     monkeypatch.setattr("bot.cli.worker.logs.set_up", lambda: None)
     monkeypatch.setattr("bot.cli.worker.open_store", lambda settings: None)
-    monkeypatch.setattr("bot.cli.worker.Machine.build", lambda settings, store: None)
+    monkeypatch.setattr("bot.cli.worker.ServiceContext.build", lambda settings, store: None)
     monkeypatch.setattr("bot.cli.worker.Worker", worker)
     assert specbot("worker", *told).code == 2 and asked == [queues]
 

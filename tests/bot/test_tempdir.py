@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from bot.tempdir import scratch
+from bot.tempdir import private_tempdir
 from tests.workflows.conftest import ROOT
 
 LIFE = """
 import sys, tempfile
 from pathlib import Path
-from bot.tempdir import scratch
+from bot.tempdir import private_tempdir
 
-with scratch(Path(sys.argv[1])):
+with private_tempdir(Path(sys.argv[1])):
     print(tempfile.mkdtemp(), flush=True)
     sys.stdin.read()
 """
@@ -55,7 +55,7 @@ def test_who_is_killed_is_swept_and_who_lives_is_not(lives, tmp_path):
 
 def test_who_ends_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with pytest.raises(KeyboardInterrupt), scratch(tmp_path):
+    with pytest.raises(KeyboardInterrupt), private_tempdir(tmp_path):
         own = tempfile.mkdtemp()
         assert os.environ["TMPDIR"] == tempfile.gettempdir() == str(Path(own).parent)
         raise KeyboardInterrupt

@@ -24,9 +24,6 @@ def rule_words(monkeypatch, tmp_path):
         '[detail.full]\nzh = "多"\nen = """\none\n\ntwo\n"""\n'
     )
     monkeypatch.setattr(bot.i18n.catalog, "TEMPLATES", tmp_path)
-    bot.i18n.catalog._rule_word.cache_clear()
-    yield
-    bot.i18n.catalog._rule_word.cache_clear()
 
 
 def test_the_rules_own_words_win_over_its_familys():

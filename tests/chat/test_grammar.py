@@ -6,29 +6,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.chat.authored_lines import own
-from bot.chat.parser import LONGEST, MOST, Comment, Said, read
+from bot.chat.authored_lines import authored_lines
+from bot.chat.parser import LONGEST_LINE, MOST_COMMANDS, ParsedCommand, ParsedComment, parse_comment
 
 NAMES = ("re-run", "review", "ci", "kernels", "baseline", "explain", "skip", "help")
-NOTHING = Comment()
-HELP = Comment((Said("help"),))
+NOTHING = ParsedComment()
+HELP = ParsedComment((ParsedCommand("help"),))
 
 COMMANDS = {
-    "/help": Said("help"),
-    "/help \t": Said("help"),
-    "/re-run all-failed": Said("re-run", "all-failed"),
-    "/re-run \t unit / run_tests (3.11, cpu) ": Said("re-run", "unit / run_tests (3.11, cpu)"),
-    "/re-run `unit`": Said("re-run", "`unit`"),
-    "/skip kernel.host-sync 因为这里只在启动时执行": Said(
+    "/help": ParsedCommand("help"),
+    "/help \t": ParsedCommand("help"),
+    "/re-run all-failed": ParsedCommand("re-run", "all-failed"),
+    "/re-run \t unit / run_tests (3.11, cpu) ": ParsedCommand(
+        "re-run", "unit / run_tests (3.11, cpu)"
+    ),
+    "/re-run `unit`": ParsedCommand("re-run", "`unit`"),
+    "/skip kernel.host-sync 因为这里只在启动时执行": ParsedCommand(
         "skip", "kernel.host-sync 因为这里只在启动时执行"
     ),
-    "/baseline accept": Said("baseline", "accept"),
+    "/baseline accept": ParsedCommand("baseline", "accept"),
 }
 
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_command(line):
-    assert read(line, NAMES) == Comment((COMMANDS[line],))
+    assert parse_comment(line, NAMES) == ParsedComment((COMMANDS[line],))
 
 
 ALIVE = [
@@ -53,7 +55,7 @@ ALIVE = [
 
 @pytest.mark.parametrize("body", ALIVE)
 def test_what_stands_around_does_not_matter(body):
-    assert read(body, NAMES) == HELP
+    assert parse_comment(body, NAMES) == HELP
 
 
 DEAD = {
@@ -135,7 +137,7 @@ DEAD = {
     "a backslash": "\\/help",
     "emphasis": "**/help**",
     "a link": "[/help](https://example.org)",
-    "too long": "/re-run " + "x" * LONGEST,
+    "too long": "/re-run " + "x" * LONGEST_LINE,
     "nothing": "",
     "a slash": "/",
     "a slash and a blank": "/ help",
@@ -144,14 +146,18 @@ DEAD = {
 
 @pytest.mark.parametrize("what", DEAD)
 def test_no_command(what):
-    assert read(DEAD[what], NAMES) == NOTHING
+    assert parse_comment(DEAD[what], NAMES) == NOTHING
 
 
 def test_several_commands_in_order_each_once_and_not_without_end():
     body = "/review\n/re-run b\n/review\n/re-run a\n"
-    assert read(body, NAMES).said == (Said("review"), Said("re-run", "b"), Said("re-run", "a"))
-    many = read("\n".join(f"/re-run job{n}" for n in range(MOST + 3)), NAMES)
-    assert [s.text for s in many.said] == [f"job{n}" for n in range(MOST)]
+    assert parse_comment(body, NAMES).commands == (
+        ParsedCommand("review"),
+        ParsedCommand("re-run", "b"),
+        ParsedCommand("re-run", "a"),
+    )
+    many = parse_comment("\n".join(f"/re-run job{n}" for n in range(MOST_COMMANDS + 3)), NAMES)
+    assert [s.text for s in many.commands] == [f"job{n}" for n in range(MOST_COMMANDS)]
     assert many.left_out == 3
 
 
@@ -180,27 +186,27 @@ FENCES = st.sampled_from(["```", "````", "~~~", "~~~~~"])
 
 @given(BODIES)
 def test_every_text_is_read(body):
-    found = read(body, NAMES)
-    assert len(found.said) <= MOST
-    for said in found.said:
-        assert any(line.split(" ")[0] == f"/{said.name}" for line in own(body))
+    found = parse_comment(body, NAMES)
+    assert len(found.commands) <= MOST_COMMANDS
+    for said in found.commands:
+        assert any(line.split(" ")[0] == f"/{said.name}" for line in authored_lines(body))
 
 
 @given(BODIES, FENCES)
 def test_nothing_in_a_fence_is_a_command(body, fence):
     inside = body.replace(fence[0] * 3, "")
-    assert read(f"{fence}\n{inside}\n{fence}\n", NAMES) == NOTHING
+    assert parse_comment(f"{fence}\n{inside}\n{fence}\n", NAMES) == NOTHING
 
 
 @given(BODIES)
 def test_nothing_that_is_quoted_is_a_command(body):
     quoted = "\n".join("> " + line for line in body.replace("\r", "\n").split("\n"))
-    assert read(quoted, NAMES) == NOTHING
+    assert parse_comment(quoted, NAMES) == NOTHING
 
 
 @given(BODIES)
 def test_nothing_in_an_html_comment_is_a_command(body):
-    assert read(f"<!--\n{body.replace('--', '')}\n-->\n", NAMES) == NOTHING
+    assert parse_comment(f"<!--\n{body.replace('--', '')}\n-->\n", NAMES) == NOTHING
 
 
 @given(
@@ -208,11 +214,11 @@ def test_nothing_in_an_html_comment_is_a_command(body):
     st.sampled_from(NAMES),
 )
 def test_a_command_after_plain_words_is_one(before, name):
-    assert read("\n".join([*before, f"/{name}"]), NAMES).said == (Said(name),)
+    assert parse_comment("\n".join([*before, f"/{name}"]), NAMES).commands == (ParsedCommand(name),)
 
 
 @given(BODIES)
 def test_words_below_change_nothing(body):
     """Words under a blank line hide nothing above them, and show nothing."""
-    before = read(body, NAMES).said
-    assert read(f"{body}\n\nThanks", NAMES).said == before
+    before = parse_comment(body, NAMES).commands
+    assert parse_comment(f"{body}\n\nThanks", NAMES).commands == before

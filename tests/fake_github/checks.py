@@ -101,12 +101,15 @@ def _apply(run: state.CheckRun, body: dict[str, Any]) -> None:
     for one in added:
         if one["end_line"] < one["start_line"]:
             raise invalid("Invalid request.", "end_line must not precede start_line")
-    for name in ("status", "conclusion", "external_id", "details_url", "completed_at"):
+    for name in ("conclusion", "external_id", "details_url", "completed_at"):
         if name in body:
             setattr(run, name, body[name])
-    if run.conclusion is not None:
-        run.status, run.completed_at = "completed", run.completed_at or state.now()
     for name in ("title", "summary", "text"):
         if name in output:
             setattr(run, name, output[name])
     run.annotations += added
+    # The status comes last: a test that waits for it reads the rest at once.
+    run.status = body.get("status", run.status)
+    if run.conclusion is not None:
+        run.completed_at = run.completed_at or state.now()
+        run.status = "completed"

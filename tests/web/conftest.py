@@ -14,10 +14,10 @@ import sqlalchemy as sa
 import uvicorn
 from starlette.applications import Starlette
 
-from bot.cli.serve import listening
+from bot.cli.serve import open_listener
 from bot.sandbox.programs.pages import pages
 from bot.web.access import Access
-from bot.web.page_store import Archive, Pull, Report
+from bot.web.page_store import PageReport, PageStore, PullRow
 from bot.web.routes import routes
 from checks.summary.discussion import Comment, Thread
 from tests.example.build import build
@@ -30,12 +30,12 @@ NOW = 1_790_000_000.0
 @dataclass(frozen=True)
 class Site:
     url: str
-    archive: Archive
+    archive: PageStore
     engine: sa.Engine
 
 
-def serve(archive: Archive, access: Access) -> Iterator[str]:
-    listener = listening("127.0.0.1", 0)
+def serve(archive: PageStore, access: Access) -> Iterator[str]:
+    listener = open_listener("127.0.0.1", 0)
     config = uvicorn.Config(
         Starlette(routes=routes(archive, access, "https://github.example")),
         log_config=None,
@@ -52,12 +52,12 @@ def serve(archive: Archive, access: Access) -> Iterator[str]:
     listener.close()
 
 
-def archive_at(path: Path) -> tuple[Archive, sa.Engine]:
+def archive_at(path: Path) -> tuple[PageStore, sa.Engine]:
     engine = sa.create_engine(f"sqlite:///{path}")
-    return Archive(engine), engine
+    return PageStore(engine), engine
 
 
-def pull(number: int, **more: object) -> Pull:
+def pull(number: int, **more: object) -> PullRow:
     values: dict[str, object] = {
         "repository": "octo/engine",
         "number": number,
@@ -69,7 +69,7 @@ def pull(number: int, **more: object) -> Pull:
         "opened_at": NOW - 86400.0 * number,
         "updated_at": NOW - number,
     }
-    return Pull(**(values | more))  # type: ignore[arg-type]
+    return PullRow(**(values | more))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="session")
@@ -87,15 +87,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     )
     archive.keep_pull(pull(1, title=HOSTILE, verdict="block", bugs=4, suggestions=3))
     for kind, bodies in made.items():
-        archive.keep_report(Report("octo/engine", 1, kind, f"{1:040x}", NOW, bodies, "block", 4, 3))
+        archive.keep_report(
+            PageReport("octo/engine", 1, kind, f"{1:040x}", NOW, bodies, "block", 4, 3)
+        )
     for kind, (bodies, verdict) in reports.made(HOSTILE).items():
-        archive.keep_report(Report("octo/engine", 1, kind, f"{1:040x}", NOW, bodies, verdict))
+        archive.keep_report(PageReport("octo/engine", 1, kind, f"{1:040x}", NOW, bodies, verdict))
     for number in range(2, 121):
         state = "merged" if number % 3 == 0 else "open"
         archive.keep_pull(pull(number, state=state, verdict="pass" if number % 2 else "discuss"))
     archive.keep_pull(pull(500, repository="octo/secret", title="Hidden work", private=True))
     archive.keep_report(
-        Report(
+        PageReport(
             "octo/secret", 500, "review", "a" * 40, NOW, {"zh": "<p>x</p>", "en": "<p>secret</p>"}
         )
     )

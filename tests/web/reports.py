@@ -101,9 +101,9 @@ def made(text: str) -> dict[str, tuple[tab_html.Bodies, str]]:
     """Bodies and verdict by kind."""
     report, pairs, outcome = ci(text), kernels(text), logprobs(text)
     return {
-        "ci": (tab_html.of_ci(CIView(report)), tab_html.ci_verdict(report)),
-        "kernels": (tab_html.of_kernels(pairs), tab_html.kernels_verdict(pairs)),
-        "logprobs": (tab_html.of_logprobs({"run-against-base": outcome}), str(outcome.verdict)),
+        "ci": (tab_html.ci_tab(CIView(report)), tab_html.ci_verdict(report)),
+        "kernels": (tab_html.kernels_tab(pairs), tab_html.kernels_verdict(pairs)),
+        "logprobs": (tab_html.logprobs_tab({"run-against-base": outcome}), str(outcome.verdict)),
         "history": (
             {
                 name: html.body(findings_over_pushes(PUSHES, html.words_for(name)))

@@ -19,8 +19,8 @@ from bot.reports import format_named
 from bot.reports.ci import CIView
 from bot.sandbox.programs.pages import pages
 from bot.web.access import Access
-from bot.web.page_store import Report
-from bot.web.tab_html import of_ci
+from bot.web.page_store import PageReport
+from bot.web.tab_html import ci_tab
 from checks.core.change import PullRequest
 from tests.example.build import VARIANTS, Example, build
 from tests.web import reports
@@ -39,7 +39,7 @@ def main() -> int:
         folder = Path(name)
         archive, _ = archive_at(folder / "pages.sqlite")
         now = time.time()
-        bodies_of_ci = of_ci(CIView(reports.ci("packed 3 instead of 5123")))
+        bodies_of_ci = ci_tab(CIView(reports.ci("packed 3 instead of 5123")))
         for number, variant in enumerate(sorted(VARIANTS), 408):
             made = build(folder / variant, variant)
             bodies = pages(
@@ -72,9 +72,9 @@ def main() -> int:
                 (verdict, shown.bugs, shown.suggestions, shown.questions),
             )
             for kind, texts in bodies.items():
-                archive.keep_report(Report(*where, kind, shown.head, now, texts, *how))
+                archive.keep_report(PageReport(*where, kind, shown.head, now, texts, *how))
             stands = "failed" if counts["bug"] else "passed"
-            archive.keep_report(Report(*where, "ci", shown.head, now, bodies_of_ci, stands))
+            archive.keep_report(PageReport(*where, "ci", shown.head, now, bodies_of_ci, stands))
         first = 408 + sorted(VARIANTS).index("first-push")
         for url in serve(archive, Access(None)):
             with sync_playwright() as playwright:

@@ -16,9 +16,10 @@ from pydantic import SecretStr
 from bot.ci.history import History
 from bot.db.commands import GpuRun, Records
 from bot.db.engine import engine_for
-from bot.web.access import Access, OAuth
-from bot.web.page_store import Archive, Report
-from bot.web.rule_stats import Outcomes
+from bot.github import OAuth
+from bot.web.access import Access
+from bot.web.page_store import PageReport, PageStore
+from bot.web.rule_stats import FindingOutcomes
 from checks.registry import RULES
 from tests.web.conftest import NOW, archive_at, pull, serve
 
@@ -61,12 +62,12 @@ def test_the_board_says_how_ci_of_the_very_head_stands_and_who_is_waited_for(sit
     for number, verdict in ((601, "failed"), (602, "running"), (603, "passed")):
         site.archive.keep_pull(pull(number, title=f"Waits {number}", verdict="discuss"))
         site.archive.keep_report(
-            Report(
+            PageReport(
                 "octo/engine", number, "ci", f"{number:040x}", NOW, {"zh": "", "en": ""}, verdict
             )
         )
     site.archive.keep_report(
-        Report("octo/engine", 603, "ci", "e" * 40, NOW + 9, {"zh": "", "en": ""}, "failed")
+        PageReport("octo/engine", 603, "ci", "e" * 40, NOW + 9, {"zh": "", "en": ""}, "failed")
     )
     waits = {
         name: client.get("/", params={"q": "Waits", "waiting": name}).text
@@ -110,10 +111,10 @@ def test_a_pull_request_has_its_reports(client, site):
 def test_what_was_said_at_an_earlier_head_stays(site, client):
     bodies = {"zh": "<p>早</p>", "en": "<p>said before</p>"}
     site.archive.keep_report(
-        Report("octo/engine", 9, "review", "e" * 40, NOW - 50, bodies, verdict="block")
+        PageReport("octo/engine", 9, "review", "e" * 40, NOW - 50, bodies, verdict="block")
     )
     site.archive.keep_report(
-        Report("octo/engine", 9, "review", f"{9:040x}", NOW, {"zh": "晚", "en": "said now"})
+        PageReport("octo/engine", 9, "review", f"{9:040x}", NOW, {"zh": "晚", "en": "said now"})
     )
     assert "said now" in client.get("/pr/octo/engine/9?tab=review").text
     history = client.get("/pr/octo/engine/9?tab=history").text
@@ -229,7 +230,7 @@ def test_nobody_is_sent_elsewhere(guarded, back):
 
 def test_statistics_say_what_became_of_findings_how_fast_reports_were_and_what_gpus_cost(tmp_path):
     archive, engine = archive_at(tmp_path / "p.sqlite")
-    outcomes = Outcomes(engine)
+    outcomes = FindingOutcomes(engine)
 
     def finding(name: str, *, answered: bool = False) -> dict[str, object]:
         rule = "protocol.unmasked-pack"
@@ -241,7 +242,7 @@ def test_statistics_say_what_became_of_findings_how_fast_reports_were_and_what_g
     outcomes.reviewed("octo/other", 1, [finding("a")])
     for number, took in enumerate((2.0, 4.0, 30.0), 1):
         archive.keep_report(
-            Report(
+            PageReport(
                 "octo/engine",
                 number,
                 "review",
@@ -275,7 +276,7 @@ def test_statistics_say_what_became_of_findings_how_fast_reports_were_and_what_g
 
 def test_what_comes_back_is_open_again(tmp_path):
     _, engine = archive_at(tmp_path / "p.sqlite")
-    outcomes = Outcomes(engine)
+    outcomes = FindingOutcomes(engine)
     one = {"fingerprint": "a", "rule": "sync.op", "severity": "question", "answered": False}
     for found in ([one], [], [one]):
         outcomes.reviewed("octo/engine", 1, found)
@@ -291,7 +292,7 @@ def test_tables_are_made_once_when_several_start_at_once(tmp_path):
     def start(engine):
         with engine.connect():
             together.wait(30)
-        for kind in (Archive, Outcomes, History, Records):
+        for kind in (PageStore, FindingOutcomes, History, Records):
             kind(engine)
 
     with ThreadPoolExecutor(len(engines)) as pool:

@@ -13,7 +13,7 @@ from tests.web import reports
 
 def test_each_right_case_stands_under_the_time_of_a_copy():
     """40 MB take 13.33 us at 3 TB/s; the case that crashes has no point."""
-    made = tab_html.of_kernels(reports.kernels("a word"))
+    made = tab_html.kernels_tab(reports.kernels("a word"))
     shown = made["en"][made["en"].index("How near to the memory") :]
     assert "3.00 TB/s" in shown and "<img" in shown
     rows = re.findall(r"<tr>.*?</tr>", shown, re.S)[1:]
@@ -25,7 +25,7 @@ def test_each_right_case_stands_under_the_time_of_a_copy():
 
 
 def test_a_run_that_did_not_measure_it_has_a_sentence_instead():
-    shown = tab_html.of_kernels(reports.kernels("a word", bandwidth=None))["en"]
+    shown = tab_html.kernels_tab(reports.kernels("a word", bandwidth=None))["en"]
     assert "so there is no roofline." in shown and "TB/s" not in shown
 
 

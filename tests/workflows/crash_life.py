@@ -101,10 +101,10 @@ def _near() -> None:
     ours, theirs = socket.socketpair()
     if not os.fork():
         ours.close()
-        forkserver.serve(theirs)
+        forkserver.ForkServer(theirs).serve()
         os._exit(0)
     theirs.close()
-    client.started = lambda: ours
+    client._start_fork_server = lambda: (None, ours)
 
 
 def _live(parent: int, life: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.action.publish import post
-from bot.action.summary import commands, summarise
+from bot.action.summary import workflow_commands, write_summary
 from bot.comment_text import finding_mark, review_mark
 from bot.errors import UserError
 from bot.github.own_comments import PullPlace
@@ -277,7 +277,7 @@ TEXT = st.text() | st.text(st.sampled_from(":,%=\r\nACD025"))
 @given(TEXT, TEXT, TEXT)
 def test_no_text_becomes_a_command_of_its_own(path, title, message):
     """The runner splits lines and fields as its documentation says, and reads back what was meant."""
-    printed = commands([note(path, title, message)])
+    printed = workflow_commands([note(path, title, message)])
     assert printed.count("\n") == 1 and printed.endswith("\n") and "\r" not in printed
     head, _, data = printed[:-1].removeprefix("::").partition("::")
     fields = dict(field.split("=", 1) for field in head.removeprefix("error ").split(","))
@@ -298,6 +298,6 @@ def read_back(text: str) -> str:
 def test_a_summary_that_github_would_not_show_is_made_shorter(tmp_path):
     file = tmp_path / "summary.md"
     file.write_text("before\n")
-    summarise(str(file), "Posted.", "x" * 999_000, "short")
-    summarise(str(file), "Posted.", "字" * 400_000, "short")
+    write_summary(str(file), "Posted.", "x" * 999_000, "short")
+    write_summary(str(file), "Posted.", "字" * 400_000, "short")
     assert file.read_text() == "before\nPosted.\n\n" + "x" * 999_000 + "Posted.\n\nshort\n"

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from bot.chat import reply
-from bot.chat.comment_job import CommentOrder
+from bot.chat.comment_job import CommentJob
 from bot.chat.context import Refusal
-from bot.chat.gpu_run import Asked, asked
+from bot.chat.gpu_run import KernelArguments, parse_arguments
 from bot.chat.nearest import nearest
-from bot.chat.permissions import Level, level
+from bot.chat.permissions import Permission, permission_of
 from bot.github import GitHubError, RateLimited, UncertainWrite
 from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.i18n.escape import Markdown
 from bot.redact import redact
-from bot.webhooks.app import _order
+from bot.webhooks.app import _job_request
 from bot.webhooks.handlers import HANDLERS
 
 ADA = {"login": "ada", "id": 7, "type": "User"}
@@ -148,7 +148,7 @@ ODD: list[Any] = [
 def test_payloads_that_are_not_githubs(event, key, value):
     """No crash: they are logged as not understood, or there is nothing to do."""
     action = {"workflow_run": "completed", "pull_request": "opened"}.get(event, "created")
-    _order("guid", event, payload() | {"action": action, key: value})
+    _job_request("guid", event, payload() | {"action": action, key: value})
 
 
 HOSTILE = [
@@ -216,15 +216,15 @@ def test_nothing_foreign_lives_in_an_answer(text, language):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_the_answer_quotes_its_command_as_code(text):
-    order = CommentOrder("o", 1, 2, "octo/engine", 3, 11, "", "ada", 7, [["re-run", text]], 0)
-    first, _, head, *_ = reply.body(order, 0, "Text.", "Cut.").split("\n")
+    order = CommentJob("o", 1, 2, "octo/engine", 3, 11, "", "ada", 7, [["re-run", text]], 0)
+    first, _, head, *_ = reply.format_answer(order, 0, "Text.", "Cut.").split("\n")
     assert first == "<!-- specbot:answer 11 0 -->"
     assert not alive(head).strip()
 
 
 def test_an_answer_that_is_too_long_is_cut_between_lines():
-    order = CommentOrder("o", 1, 2, "octo/engine", 3, 11, "", "ada", 7, [["help", ""]], 0)
-    text = reply.body(order, 0, "\n".join("𝄞" * 50 for _ in range(2000)), "Cut.")
+    order = CommentJob("o", 1, 2, "octo/engine", 3, 11, "", "ada", 7, [["help", ""]], 0)
+    text = reply.format_answer(order, 0, "\n".join("𝄞" * 50 for _ in range(2000)), "Cut.")
     assert len(text.encode("utf-16-le")) // 2 <= reply.LARGEST
     assert text.endswith("𝄞\n\nCut.")
 
@@ -252,13 +252,13 @@ BAD_ARGUMENTS = [
 @pytest.mark.parametrize("text", BAD_ARGUMENTS)
 def test_arguments_of_kernels_that_are_refused(text):
     with pytest.raises(Refusal):
-        asked(text)
+        parse_arguments(text)
 
 
 def test_a_commit_is_named_in_full():
-    assert asked("a" * 40).sha == "a" * 40
-    assert asked("a" * 39) == Asked("", ("a" * 39,))
-    assert asked(f"ops, {'0' * 64} verify").names == ("ops", "verify")
+    assert parse_arguments("a" * 40).sha == "a" * 40
+    assert parse_arguments("a" * 39) == KernelArguments("", ("a" * 39,))
+    assert parse_arguments(f"ops, {'0' * 64} verify").names == ("ops", "verify")
 
 
 class Told:
@@ -276,23 +276,23 @@ class Told:
 
 
 PEOPLE = [
-    ({"permission": "admin", "user": {"id": 7}}, Level.WRITE),
-    ({"permission": "write", "role_name": "maintain", "user": {"id": 7}}, Level.WRITE),
-    ({"permission": "read", "role_name": "triage", "user": {"id": 7}}, Level.READ),
-    ({"permission": "read", "user": {"id": 7}}, Level.READ),
-    ({"permission": "none", "user": {"id": 7}}, Level.NONE),
-    ({"permission": "owner", "user": {"id": 7}}, Level.NONE),
-    ({"permission": "admin", "user": {"id": 8}}, Level.NONE),
-    ({"permission": "admin", "user": None}, Level.NONE),
-    (GitHubError(404, "Not Found"), Level.NONE),
-    (GitHubError(403, "Forbidden"), Level.NONE),
-    (GitHubError(401, "Bad credentials"), Level.NONE),
+    ({"permission": "admin", "user": {"id": 7}}, Permission.WRITE),
+    ({"permission": "write", "role_name": "maintain", "user": {"id": 7}}, Permission.WRITE),
+    ({"permission": "read", "role_name": "triage", "user": {"id": 7}}, Permission.READ),
+    ({"permission": "read", "user": {"id": 7}}, Permission.READ),
+    ({"permission": "none", "user": {"id": 7}}, Permission.NONE),
+    ({"permission": "owner", "user": {"id": 7}}, Permission.NONE),
+    ({"permission": "admin", "user": {"id": 8}}, Permission.NONE),
+    ({"permission": "admin", "user": None}, Permission.NONE),
+    (GitHubError(404, "Not Found"), Permission.NONE),
+    (GitHubError(403, "Forbidden"), Permission.NONE),
+    (GitHubError(401, "Bad credentials"), Permission.NONE),
 ]
 
 
 @pytest.mark.parametrize(("answer", "wanted"), PEOPLE, ids=repr)
 def test_who_may(answer, wanted):
-    assert level(Told(answer), "octo/engine", "ada", 7) is wanted  # type: ignore[arg-type]
+    assert permission_of(Told(answer), "octo/engine", "ada", 7) is wanted  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -302,13 +302,13 @@ def test_who_may(answer, wanted):
 )
 def test_nobody_may_while_github_does_not_say(error):
     with pytest.raises(GitHubError):
-        level(Told(error), "octo/engine", "ada", 7)  # type: ignore[arg-type]
+        permission_of(Told(error), "octo/engine", "ada", 7)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("login", ["../../user", "a/b", "a?x=1", "a#b", "a%2fb", "a b", "[bot]"])
 def test_a_login_is_one_part_of_a_path(login):
     told = Told({"permission": "read", "user": {"id": 7}})
-    level(told, "octo/engine", login, 7)  # type: ignore[arg-type]
+    permission_of(told, "octo/engine", login, 7)  # type: ignore[arg-type]
     assert re.fullmatch(r"/repos/octo/engine/collaborators/[^/?#]+/permission", told.path)
 
 

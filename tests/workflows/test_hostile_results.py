@@ -55,7 +55,7 @@ def told(**changes: Any) -> tuple[str, bytes]:
 
 
 def test_results_as_they_should_be():
-    found = kernel_result.outcome(RUN, good(told()), WORDS, Path("none"))
+    found = kernel_result.judge_run(RUN, good(told()), WORDS, Path("none"))
     assert (found.conclusion, found.key) == ("success", "kernels-fine")
 
 
@@ -133,7 +133,7 @@ BAD = {
 
 @pytest.mark.parametrize("what", BAD)
 def test_results_that_are_refused(what):
-    found = kernel_result.outcome(RUN, BAD[what], WORDS, Path("none"))
+    found = kernel_result.judge_run(RUN, BAD[what], WORDS, Path("none"))
     assert (found.conclusion, found.text) == ("failure", "")
 
 
@@ -161,7 +161,7 @@ ELSEWHERE = [
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_names_that_lead_elsewhere_are_not_read(name):
     try:
-        found = kernel_result.taken(RUN, archive((name, b"{}")))
+        found = kernel_result.read_expected_files(RUN, archive((name, b"{}")))
     except BadArchive:
         return
     assert found == {} or set(found) == {"under-base/base/results.json"}

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from bot.db.engine import engine_for
-from bot.db.rate_limits import Writes
+from bot.db.rate_limits import WriteLedger
 from bot.github import App, Endpoint, RateLimited
 from bot.github.app import ANALYSE
 from tests.fake_github import FakeGitHub, people
@@ -119,35 +119,37 @@ def test_no_request_before_a_pause_is_over(fake, repo, other):
 
 
 @pytest.fixture
-def writes(tmp_path: Path) -> Writes:
+def writes(tmp_path: Path) -> WriteLedger:
     return made(tmp_path, gap=0.0, hourly=3)
 
 
-def made(folder: Path, gap: float, hourly: int) -> Writes:
-    return Writes(engine_for(f"sqlite:///{folder}/writes.sqlite"), Endpoint(gap=gap, hourly=hourly))
+def made(folder: Path, gap: float, hourly: int) -> WriteLedger:
+    return WriteLedger(
+        engine_for(f"sqlite:///{folder}/writes.sqlite"), Endpoint(gap=gap, hourly=hourly)
+    )
 
 
 def test_a_moment_is_kept_for_who_waits(writes):
-    assert [writes.turn(1, name, 2.0) <= 0.0 for name in ("a", None, "b")] == [True] * 3
-    first = time.time() + writes.turn(1, "c", 2.0)
+    assert [writes.reserve(1, name, 2.0) <= 0.0 for name in ("a", None, "b")] == [True] * 3
+    first = time.time() + writes.reserve(1, "c", 2.0)
     assert first - time.time() == pytest.approx(HOUR, abs=60.0)
-    assert writes.turn(2, "z", 2.0) <= 0.0
-    second, third = (time.time() + writes.turn(1, name, 2.0) for name in ("d", "e"))
+    assert writes.reserve(2, "z", 2.0) <= 0.0
+    second, third = (time.time() + writes.reserve(1, name, 2.0) for name in ("d", "e"))
     assert first <= second <= third
-    assert abs(time.time() + writes.turn(1, "c", 2.0) - first) < 1.0
+    assert abs(time.time() + writes.reserve(1, "c", 2.0) - first) < 1.0
     # The fourth of those that wait is in the hour after.
-    assert writes.turn(1, "f", 2.0) > 2 * HOUR - 60.0
+    assert writes.reserve(1, "f", 2.0) > 2 * HOUR - 60.0
     # Who cannot come back keeps no moment from others.
-    assert writes.turn(1, None, 2.0) == pytest.approx(writes.turn(1, "g", 2.0), abs=60.0)
+    assert writes.reserve(1, None, 2.0) == pytest.approx(writes.reserve(1, "g", 2.0), abs=60.0)
 
 
 def test_all_workers_count_together(writes, tmp_path):
     again = made(tmp_path, gap=0.0, hourly=3)
-    assert [one.turn(1, None, 2.0) <= 0.0 for one in (writes, again, writes)] == [True] * 3
-    assert again.turn(1, None, 2.0) > HOUR - 60.0
+    assert [one.reserve(1, None, 2.0) <= 0.0 for one in (writes, again, writes)] == [True] * 3
+    assert again.reserve(1, None, 2.0) > HOUR - 60.0
 
 
 def test_moments_are_a_gap_apart(tmp_path):
     apart = made(tmp_path, gap=100.0, hourly=400)
-    given = [time.time() + apart.turn(1, f"w{n}", 2.0) for n in range(5)]
+    given = [time.time() + apart.reserve(1, f"w{n}", 2.0) for n in range(5)]
     assert all(b - a == pytest.approx(100.0, abs=50.0) for a, b in itertools.pairwise(given))

@@ -20,8 +20,8 @@ from bot.chat import artifact_archive
 from bot.db.commands import GpuRun
 from bot.kernels import confine
 from bot.sandbox import client
-from bot.sandbox.client import Failed, Stopped, in_child
-from bot.sandbox.programs import kernels as localrun
+from bot.sandbox.client import JobFailed, JobStopped, run_job
+from bot.workflows import local_kernels
 from tests.fake_github import FakeGitHub, people
 from tests.fake_github.state import CheckRun, Pull, Repository
 from tests.workflows.conftest import Bot, started, until, watched
@@ -29,6 +29,8 @@ from tests.workflows.test_commands import answers, ask, fork_pull, kernels
 
 if find_spec("torch") is None or find_spec("triton") is None:
     pytest.skip("torch and triton are not installed", allow_module_level=True)
+
+pytestmark = pytest.mark.usefixtures("fork_server")
 
 # A harness as small as can be: one op, which gives one number, and no torch.
 HARNESS = """
@@ -230,9 +232,9 @@ def test_results_larger_than_an_artifact_are_not_taken(tmp_path):
     with open(tmp_path / "outputs.safetensors", "wb") as file:
         file.truncate(artifact_archive.LARGEST)
     (tmp_path / "results.json").write_text("{}")
-    assert localrun._packed(tmp_path) == b""
+    assert local_kernels.pack(tmp_path) == b""
     os.truncate(tmp_path / "outputs.safetensors", 10)
-    taken = artifact_archive.members(localrun._packed(tmp_path), re.compile(".*"))
+    taken = artifact_archive.members(local_kernels.pack(tmp_path), re.compile(".*"))
     assert taken.keys() == {"outputs.safetensors", "results.json"}
 
 
@@ -291,8 +293,8 @@ def test_a_run_that_is_ended_leaves_nothing(engine, tmp_path, monkeypatch):
             b"\0forever\0" in commandline(process) for process in Path("/proc").glob("[0-9]*")
         )
 
-    with pytest.raises(Stopped):
-        in_child("kernels", job, lambda: not runs())
+    with pytest.raises(JobStopped):
+        run_job("kernels", job, lambda: not runs())
     until(lambda: not runs())
 
     class Clock:
@@ -305,8 +307,10 @@ def test_a_run_that_is_ended_leaves_nothing(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(client, "time", Clock)
     told = GpuRun("r", 1, 1, head, head, "local", 59, 0.0, None, {}, 0)
     settings = SimpleNamespace(local_kernels="cpu", language="en", hidden=())
-    with pytest.raises(Failed, match="took more than 3540 s"):
-        localrun.archive(engine.git.directory, told, ["forever"], settings, trusted=True)
+    with pytest.raises(JobFailed, match="took more than 3540 s"):
+        local_kernels.run_and_archive(
+            engine.git.directory, told, ["forever"], settings, trusted=True
+        )
     monkeypatch.undo()
     until(lambda: not runs())
 

@@ -11,7 +11,7 @@ from bot.github import App, Endpoint, GitHubError, UncertainWrite, check
 from bot.github.app import PUBLISH, RESOLVE
 from bot.github.client import Client
 from bot.github.own_comments import PullPlace
-from bot.github.publish import post_review, tidy
+from bot.github.publish import close_outdated, post_review
 from tests.fake_github import Answer, people
 from tests.fake_github.state import Pull
 
@@ -63,7 +63,7 @@ def publish(app, client, fake, repo) -> Callable[[dict], bool]:
     def published(what: dict) -> bool:
         posted = post_review(client, PLACE, what)
         fingerprints = [c["body"].split()[2] for c in what["comments"]]
-        tidy(client, PLACE, what, [{"fingerprint": f} for f in fingerprints], resolver)
+        close_outdated(client, PLACE, what, [{"fingerprint": f} for f in fingerprints], resolver)
         return posted
 
     return published

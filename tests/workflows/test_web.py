@@ -18,7 +18,7 @@ from pydantic import SecretStr
 from starlette.testclient import TestClient
 
 from bot.db.deliveries import PullKey, Store
-from bot.jobs.ci import CommitOrder
+from bot.jobs.ci import CommitCIJob
 from bot.jobs.requests import Delivery
 from bot.webhooks.app import application
 from bot.webhooks.handlers import HANDLERS
@@ -230,12 +230,12 @@ def test_not_ready_without_a_database(web, store, monkeypatch):
 
 
 def test_of_two_who_find_a_dead_worker_one_takes_over(store):
-    store.beat("gone")
-    assert store.claim_dead(60) == []
-    assert store.claim_dead(-1) == ["gone"]
-    assert store.claim_dead(60) == []
-    store.bury("gone")
-    assert store.claim_dead(-1) == []
+    store.heartbeat("gone")
+    assert store.claim_stale_workers(60) == []
+    assert store.claim_stale_workers(-1) == ["gone"]
+    assert store.claim_stale_workers(60) == []
+    store.remove_worker("gone")
+    assert store.claim_stale_workers(-1) == []
 
 
 def test_a_burst_is_stored_together_and_one_that_fails_fails_alone(store, opened, monkeypatch):
@@ -298,7 +298,7 @@ def test_a_commits_hundred_events_are_one_order(store, monkeypatch):
 
     monkeypatch.setattr(store.client, "enqueue_in_transaction", counted)
     monkeypatch.setattr(time, "time", lambda: 1_000_000.0)
-    order = CommitOrder(1, 2, "octo/engine", "a" * 40).order()
+    order = CommitCIJob(1, 2, "octo/engine", "a" * 40).request()
     for burst in range(3):
         assert all(
             store.receive([Delivery(f"{burst}-{n}", "workflow_job", order) for n in range(40)])

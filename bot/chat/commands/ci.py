@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 
 from bot.chat.context import Refusal, Task
-from bot.chat.permissions import Level
-from bot.context.backoff import NotYet
-from bot.jobs.ci import CIPull
+from bot.chat.permissions import Permission
+from bot.context.backoff import RetryLater
+from bot.jobs.ci import PullCIJob
 
 NAME = "ci"
 USAGE = ""
-LEVEL = Level.READ
+PERMISSION = Permission.READ
 # Seconds that a report takes; one that waits ten minutes has many others before it.
 _USUAL = 2.0
 _PATIENCE = 600.0
@@ -19,32 +19,36 @@ _PATIENCE = 600.0
 
 def run(task: Task) -> str:
     """The report is a comment of its own, edited in place; the answer says where to look."""
-    task.step(f"head {task.number}", lambda: _wanted(task))
-    task.step(f"report {task.number}", lambda: _reported(task))
+    task.step(f"head {task.number}", lambda: _require_open(task))
+    task.step(f"report {task.number}", lambda: _wait_for_report(task))
     return task.words("comments.ci-done")
 
 
-def _wanted(task: Task) -> None:
-    if task.said.text:
+def _require_open(task: Task) -> None:
+    if task.command.text:
         raise Refusal("no-arguments", name=NAME)
     task.pull()
 
 
-def _reported(task: Task) -> None:
-    """One report after another, those that events bring included: two at a time could both write the comment."""
-    asked, store = task.order, task.here.store
-    order = CIPull(asked.installation, asked.repository_id, asked.repository, asked.number).order(
-        task.id
-    )
-    store.enqueue(order)
-    end = time.monotonic() + _USUAL
-    while store.runs(order.id) and time.monotonic() < end:
+def _wait_for_report(task: Task) -> None:
+    """Order the report and wait for it.
+
+    It waits for other reports on the pull request, such as those that events bring: two at a time
+    could both write the comment. Raises `RetryLater` where it takes longer than usual.
+    """
+    job, store = task.job, task.context.store
+    pull = PullCIJob(job.installation, job.repository_id, job.repository, job.number)
+    request = pull.request(task.id)
+    store.enqueue(request)
+    deadline = time.monotonic() + _USUAL
+    while store.is_running(request.id) and time.monotonic() < deadline:
         time.sleep(0.25)
-    runs = store.runs(order.id)
-    (found,) = store.client.list_workflows(workflow_ids=[order.id])
-    if runs and time.time() - (found.created_at or 0) / 1000 > _PATIENCE:
+    is_running = store.is_running(request.id)
+    (workflow,) = store.client.list_workflows(workflow_ids=[request.id])
+    waited = time.time() - (workflow.created_at or 0) / 1000
+    if is_running and waited > _PATIENCE:
         raise Refusal("ci-waits")
-    if runs:
-        raise NotYet(_USUAL)
-    if found.status != "SUCCESS":
-        raise Refusal("failed", order=order.id)
+    if is_running:
+        raise RetryLater(_USUAL)
+    if workflow.status != "SUCCESS":
+        raise Refusal("failed", order=request.id)

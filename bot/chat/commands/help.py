@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from bot.chat.context import Task
-from bot.chat.parser import MOST
-from bot.chat.permissions import Level
+from bot.chat.parser import MOST_COMMANDS
+from bot.chat.permissions import Permission
 from bot.i18n.escape import cell
 
 NAME = "help"
 USAGE = ""
-LEVEL = Level.READ
+PERMISSION = Permission.READ
 
 
 def run(task: Task) -> str:
     """A table made from the registry."""
+    # Not at the top: the registry imports this module.
     from bot.chat.commands import COMMANDS
 
-    words, code = task.words, task.here.words.style.code
-    header = [words(f"comments.column-{name}") for name in ("command", "does", "who")]
-    rows = [
-        (
-            code(f"/{c.NAME} {c.USAGE}".rstrip()),
-            words(f"comments.help-{c.NAME}"),
-            words(f"comments.level-{c.LEVEL.name.lower()}"),
-        )
-        for c in COMMANDS.values()
+    words, code = task.words, task.context.words.style.code
+    lines = [
+        [words(f"comments.column-{name}") for name in ("command", "does", "who")],
+        ["---", "---", "---"],
     ]
-    lines = [header, ["---"] * 3, *rows]
+    for command in COMMANDS.values():
+        usage = code(f"/{command.NAME} {command.USAGE}".rstrip())
+        description = words(f"comments.help-{command.NAME}")
+        who = words(f"comments.level-{command.PERMISSION.name.lower()}")
+        lines.append([usage, description, who])
     table = "\n".join("| " + " | ".join(cell(text) for text in line) + " |" for line in lines)
-    return f"{words('comments.help-intro', most=MOST)}\n\n{table}"
+    return f"{words('comments.help-intro', most=MOST_COMMANDS)}\n\n{table}"

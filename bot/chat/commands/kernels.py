@@ -1,4 +1,5 @@
-"""`/kernels [job] [commit] [ops]`: the head's kernels against the base's on a GPU runner of the repository."""
+"""`/kernels [job] [commit] [ops]`: the head's kernels against the base's on a GPU runner of the
+repository."""
 
 from __future__ import annotations
 
@@ -6,44 +7,43 @@ from typing import Any
 
 from bot.chat import gpu_run, kernel_check
 from bot.chat.context import Refusal, Task
-from bot.chat.permissions import Level
+from bot.chat.permissions import Permission
 from bot.db.commands import GpuRun
 
 Json = dict[str, Any]
 NAME = "kernels"
 USAGE = "[job] [commit] [ops]"
-LEVEL = Level.WRITE
+PERMISSION = Permission.WRITE
 
 
 def run(task: Task) -> str:
     """Ask for the run. What comes of it replaces this answer when the run has ended."""
-    wanted = gpu_run.asked(task.said.text)
-    plan = task.step(f"plan {task.number}", lambda: _plan(task, wanted))
-    sent = task.step(f"dispatch {task.number}", lambda: gpu_run.dispatch(task, plan, wanted))
+    arguments = gpu_run.parse_arguments(task.command.text)
+    plan = task.step(f"plan {task.number}", lambda: _plan(task, arguments))
+    sent = task.step(f"dispatch {task.number}", lambda: gpu_run.dispatch(task, plan, arguments))
     run = GpuRun(**plan["run"])
-    task.step(f"check {task.number}", lambda: kernel_check.begin(task.here, task.order, run))
-    args = {
-        "head": run.head[:12],
-        "base": run.base[:12],
-        "minutes": run.minutes,
-        "request": run.request,
-    }
-    said = task.words("comments.kernels-sent", **args)
-    if not sent["url"]:
-        return said
-    link = task.here.words.style.link(task.words("comments.kernels-link"), sent["url"])
-    return f"{said}\n\n{link}"
-
-
-def _plan(task: Task, wanted: gpu_run.Asked) -> Json:
-    pull = task.pull()
-    gpu_run.allow(task, pull, wanted.sha)
-    plan = gpu_run.planned(task, pull, wanted)
-    settings = task.here.settings
-    spent = task.here.records.reserve(
-        GpuRun(**plan["run"]), settings.gpu_minutes_per_pull, settings.gpu_minutes_per_day
+    task.step(f"check {task.number}", lambda: kernel_check.begin(task.context, task.job, run))
+    answer = task.words(
+        "comments.kernels-sent",
+        head=run.head[:12],
+        base=run.base[:12],
+        minutes=run.minutes,
+        request=run.request,
     )
-    if spent is not None:
-        limit = settings.gpu_minutes_per_pull if spent == "pull" else settings.gpu_minutes_per_day
-        raise Refusal(f"kernels-budget-{spent}", minutes=plan["run"]["minutes"], limit=limit)
+    if not sent["url"]:
+        return answer
+    link = task.context.words.style.link(task.words("comments.kernels-link"), sent["url"])
+    return f"{answer}\n\n{link}"
+
+
+def _plan(task: Task, arguments: gpu_run.KernelArguments) -> Json:
+    """The run to ask for, whose minutes are reserved. Raises `Refusal`."""
+    pull = task.pull()
+    gpu_run.require_trusted_head(task, pull, arguments.sha)
+    plan = gpu_run.plan_run(task, pull, arguments)
+    run, settings = GpuRun(**plan["run"]), task.context.settings
+    limits = {"pull": settings.gpu_minutes_per_pull, "day": settings.gpu_minutes_per_day}
+    used_up = task.context.records.reserve(run, limits["pull"], limits["day"])
+    if used_up is not None:
+        raise Refusal(f"kernels-budget-{used_up}", minutes=run.minutes, limit=limits[used_up])
     return plan

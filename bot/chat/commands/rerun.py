@@ -1,19 +1,21 @@
-"""`/re-run <job|all-failed|required-failed>`: what failed on the head, again, each kind by the way that GitHub has."""
+"""`/re-run <job|all-failed|required-failed>`: what failed on the head, again, each kind by the way
+that GitHub has."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import httpx
 
-from bot.chat.commit_jobs import Ran, chosen, ran
+from bot.chat.commit_jobs import CommitJob, list_jobs, select_jobs
 from bot.chat.context import Refusal, Task
-from bot.chat.permissions import Level
-from bot.chat.rerun_policy import against
-from bot.context.retries import passing
+from bot.chat.permissions import Permission
+from bot.chat.rerun_policy import reason_not_to_rerun
+from bot.context.retries import is_transient
 from bot.github import GitHubError, RateLimited, UncertainWrite
 from bot.github.app import READ_CI, RUN
 from checks.ci.model import Kind
@@ -21,157 +23,177 @@ from checks.ci.model import Kind
 Json = dict[str, Any]
 NAME = "re-run"
 USAGE = "<job|all-failed|required-failed>"
-LEVEL = Level.WRITE
+PERMISSION = Permission.WRITE
 _MOST = 30
 _CHECKS = {"checks": "write"}
 
 
 def run(task: Task) -> str:
-    """Look at what ran, decide for each, then ask GitHub for one after the other; a line for each."""
+    """Look at what ran, decide for each, then ask GitHub for one after the other; a line for
+    each."""
     plan = task.step(f"plan {task.number}", lambda: _plan(task))
     lines = []
     for number, act in enumerate(plan["acts"]):
         rerun = partial(_act, task, act, plan["head"])
-        ended = task.step(f"act {task.number} {number}", rerun)
-        lines.append(task.words(f"comments.{ended['key']}", **ended["args"]))
-    lines += [task.words(f"comments.{no['key']}", **no["args"]) for no in plan["not"]]
+        result = task.step(f"act {task.number} {number}", rerun)
+        lines.append(task.words(f"comments.{result['key']}", **result["args"]))
+    for refused in plan["not"]:
+        lines.append(task.words(f"comments.{refused['key']}", **refused["args"]))
     head = task.words("comments.rerun-head", head=plan["head"][:12])
     return head + "\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
 def _plan(task: Task) -> Json:
-    """What is to be asked for, and what not, of the head as it is now."""
-    if not task.said.text:
+    """What is to be asked for (`acts`), and what not (`not`), of the head as it is now."""
+    if not task.command.text:
         raise Refusal("rerun-what")
     pull = task.pull()
     head, branch = str(pull["head"]["sha"]), str(pull["base"]["ref"])
-    found = ran(task.client(READ_CI), task.order.place, branch, head, task.here.app.id)
-    wanted = task.said.text
-    if len(wanted) > 2 and wanted[0] == wanted[-1] == "`":
-        wanted = wanted[1:-1].strip()
-    if not found:
+    app = task.context.app
+    jobs = list_jobs(task.client(READ_CI), task.job.place, branch, head, app.id)
+    if not jobs:
         raise Refusal("nothing-ran", head=head[:12])
-    meant = chosen(found, wanted)
+    selected = select_jobs(jobs, _without_ticks(task.command.text))
     now = datetime.now(UTC)
-    reasons = [(one, against(task, one, now)) for one in meant[:_MOST]]
-    refused: list[Json] = [{"key": why, "args": {"job": one.full}} for one, why in reasons if why]
-    if len(meant) > _MOST:
-        refused.append({"key": "rerun-more", "args": {"left": len(meant) - _MOST}})
-    good = [one for one, why in reasons if not why]
-    held = {one.job.id for one, why in reasons if why}
-    # What nobody named, and what a run of all failed jobs would take along.
-    others = [one for one in _beside(good, found) if one not in meant]
-    held |= {one.job.id for one in others if against(task, one, now)}
-    return {"head": head, "acts": list(_acts(good, found, held)), "not": refused}
-
-
-def _beside(good: list[Ran], found: list[Ran]) -> Iterator[Ran]:
-    """The failed jobs of runs of which more than one job is wanted."""
-    runs = [int(one.run["id"]) for one in good if one.run is not None]
-    for one in found:
-        if one.failed and one.run is not None and runs.count(int(one.run["id"])) > 1:
-            yield one
-
-
-def _acts(good: list[Ran], found: list[Ran], held: set[str]) -> Iterator[Json]:
-    """One request a run: GitHub takes no second one for a run that has begun again."""
-    by_run: dict[int, list[Ran]] = {}
-    for one in good:
-        if one.run is not None:
-            by_run.setdefault(int(one.run["id"]), []).append(one)
+    to_run: list[CommitJob] = []
+    refused: list[Json] = []
+    # Jobs that must not run again, also not with the other jobs of their run.
+    held: set[str] = set()
+    for job in selected[:_MOST]:
+        reason = reason_not_to_rerun(task, job, now)
+        if reason is None:
+            to_run.append(job)
         else:
-            kind = "check" if one.job.kind is Kind.CHECK_RUN else "status"
-            yield {"kind": kind, "id": one.job.id, "job": one.full, "name": one.job.name}
-    for run, wanted in by_run.items():
-        failed = [
-            one for one in found if one.run is not None and int(one.run["id"]) == run and one.failed
-        ]
-        yield from _of_run(run, wanted, failed, held)
+            refused.append({"key": reason, "args": {"job": job.full_name}})
+            held.add(job.job.id)
+    if len(selected) > _MOST:
+        refused.append({"key": "rerun-more", "args": {"left": len(selected) - _MOST}})
+    for job in _taken_along(to_run, jobs):
+        if job not in selected and reason_not_to_rerun(task, job, now):
+            held.add(job.job.id)
+    return {"head": head, "acts": list(_acts(to_run, jobs, held)), "not": refused}
 
 
-def _of_run(run: int, wanted: list[Ran], failed: list[Ran], held: set[str]) -> Iterator[Json]:
-    first = wanted[0]
-    known = {"run": run, "attempt": int((first.run or {})["run_attempt"])}
-    if len(wanted) == 1 and len(failed) > 1:
-        yield known | {"kind": "job", "id": first.job.id, "job": first.full}
-    elif any(one.job.id in held for one in failed):
-        # All failed jobs of the run would take along the one that must not: one goes alone, the others wait for it.
-        yield known | {"kind": "job", "id": first.job.id, "job": first.full}
-        for one in wanted[1:]:
-            yield {"kind": "later", "job": one.full}
+def _without_ticks(text: str) -> str:
+    """The name of a job that somebody wrote as code."""
+    if len(text) > 2 and text[0] == text[-1] == "`":
+        return text[1:-1].strip()
+    return text
+
+
+def _taken_along(to_run: list[CommitJob], jobs: list[CommitJob]) -> Iterator[CommitJob]:
+    """The failed jobs of runs of which more than one job is wanted: all of them would run again."""
+    wanted_in_run = Counter(job.run_id for job in to_run)
+    for job in jobs:
+        if job.failed and job.run_id is not None and wanted_in_run[job.run_id] > 1:
+            yield job
+
+
+def _acts(to_run: list[CommitJob], jobs: list[CommitJob], held: set[str]) -> Iterator[Json]:
+    """One request a run: GitHub takes no second one for a run that has begun again."""
+    by_run: dict[int, list[CommitJob]] = {}
+    for job in to_run:
+        if job.run_id is not None:
+            by_run.setdefault(job.run_id, []).append(job)
+        else:
+            kind = "check" if job.job.kind is Kind.CHECK_RUN else "status"
+            name = job.job.name
+            yield {"kind": kind, "id": job.job.id, "job": job.full_name, "name": name}
+    for run_id, wanted in by_run.items():
+        failed = [job for job in jobs if job.failed and job.run_id == run_id]
+        yield from _acts_of_run(run_id, wanted, failed, held)
+
+
+def _acts_of_run(
+    run_id: int, wanted: list[CommitJob], failed: list[CommitJob], held: set[str]
+) -> Iterator[Json]:
+    """One job of the run, or all that failed."""
+    first, *others = wanted
+    attempt = int((first.run or {})["run_attempt"])
+    run = {"run": run_id, "attempt": attempt}
+    one_job = run | {"kind": "job", "id": first.job.id, "job": first.full_name}
+    if not others and len(failed) > 1:
+        yield one_job
+    elif any(job.job.id in held for job in failed):
+        # All failed jobs of the run would take along the one that must not: one goes alone, the
+        # others wait for it.
+        yield one_job
+        for job in others:
+            yield {"kind": "later", "job": job.full_name}
     else:
-        yield known | {"kind": "failed", "job": _names(wanted), "others": len(failed) - len(wanted)}
-
-
-def _names(wanted: Iterable[Ran]) -> str:
-    return ", ".join(one.full for one in wanted)
+        names = ", ".join(job.full_name for job in wanted)
+        yield run | {"kind": "failed", "job": names, "others": len(failed) - len(wanted)}
 
 
 def _act(task: Task, act: Json, head: str) -> Json:
-    """Ask for it: once, by someone who may, for what is still the head."""
+    """Ask for it: once, by someone who may, for what is still the head. Gives the key and the
+    arguments of a sentence."""
     args = {"job": act["job"]}
     if act["kind"] == "later":
         return {"key": "rerun-later", "args": args}
-    task.needs(LEVEL)
+    task.require(PERMISSION)
     if task.pull()["head"]["sha"] != head:
         return {"key": "rerun-moved", "args": args}
     try:
-        return _sent(task, act, args, head)
+        if act["kind"] in ("job", "failed"):
+            return _rerun_jobs(task, act, args)
+        return _request_once(task, act, args, head)
     except GitHubError as error:
-        if passing(error):
+        if is_transient(error):
             raise
         return {"key": "rerun-refused", "args": args | {"reason": str(error)}}
 
 
-def _sent(task: Task, act: Json, args: Json, head: str) -> Json:
-    here = f"/repos/{task.order.repository}/actions"
-    if act["kind"] in ("job", "failed"):
-        client = task.client(RUN)
-        # A request whose answer was lost is seen by the attempt that it made.
-        if int(client.get(f"{here}/runs/{act['run']}")["run_attempt"]) == act["attempt"]:
-            one = (
-                f"{here}/jobs/{act['id']}/rerun"
-                if act["kind"] == "job"
-                else f"{here}/runs/{act['run']}/rerun-failed-jobs"
-            )
-            client.post(one, {})
-        key = "rerun-others" if act.get("others") else "rerun-done"
-        return {"key": key, "args": args | {"attempt": act["attempt"] + 1}}
-    # Of these nothing shows whether they had their effect, so they are sent once and never again.
-    if not task.here.records.begin(f"{task.id}-{act['id']}"):
+def _rerun_jobs(task: Task, act: Json, args: Json) -> Json:
+    """Run jobs of Actions again. A request whose answer was lost is seen by the attempt that it
+    made."""
+    actions = f"/repos/{task.job.repository}/actions"
+    client = task.client(RUN)
+    run = client.get(f"{actions}/runs/{act['run']}")
+    if int(run["run_attempt"]) == act["attempt"]:
+        path = f"{actions}/runs/{act['run']}/rerun-failed-jobs"
+        if act["kind"] == "job":
+            path = f"{actions}/jobs/{act['id']}/rerun"
+        client.post(path, {})
+    key = "rerun-others" if act.get("others") else "rerun-done"
+    return {"key": key, "args": args | {"attempt": act["attempt"] + 1}}
+
+
+def _request_once(task: Task, act: Json, args: Json, head: str) -> Json:
+    """Ask for a check or a status. Nothing shows whether that had its effect, so it is sent once
+    and never again."""
+    records, request = task.context.records, f"{task.id}-{act['id']}"
+    if not records.claim(request):
         return {"key": "rerun-unsure", "args": args}
+    if act["kind"] == "status":
+        return _call_hook(task, act, args, head)
+    path = f"/repos/{task.job.repository}/check-runs/{act['id']}/rerequest"
     try:
-        if act["kind"] == "status":
-            return _hook(task, act, args, head)
-        task.client(_CHECKS).post(
-            f"/repos/{task.order.repository}/check-runs/{act['id']}/rerequest", {}
-        )
+        task.client(_CHECKS).post(path, {})
     except RateLimited:
-        task.here.records.not_begun(f"{task.id}-{act['id']}")
+        records.release(request)
         raise
     except UncertainWrite:
         return {"key": "rerun-unsure", "args": args}
     return {"key": "rerun-requested", "args": args}
 
 
-def _hook(task: Task, act: Json, args: Json, head: str) -> Json:
+def _call_hook(task: Task, act: Json, args: Json, head: str) -> Json:
     """A status is no job of GitHub's: who made it is asked, where the settings say how."""
-    hook = task.here.settings.status_hooks.get(act["name"])
+    hook = task.context.settings.status_hooks.get(act["name"])
     if hook is None:
         return {"key": "rerun-no-hook", "args": args}
-    order = task.order
-    said = {
-        "repository": order.repository,
-        "pull": order.number,
+    body = {
+        "repository": task.job.repository,
+        "pull": task.job.number,
         "sha": head,
         "context": act["name"],
         "request": task.id,
     }
+    headers = {"Idempotency-Key": task.id}
     try:
         with httpx.Client(timeout=15, trust_env=False) as http:
-            answer = http.post(
-                hook.get_secret_value(), json=said, headers={"Idempotency-Key": task.id}
-            )
+            answer = http.post(hook.get_secret_value(), json=body, headers=headers)
     except httpx.HTTPError:
         return {"key": "rerun-unsure", "args": args}
     if not answer.is_success:

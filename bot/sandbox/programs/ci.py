@@ -1,4 +1,5 @@
-"""What the child that reports on a collected run for the service does: a job in, the comment and the report out."""
+"""What the child that reports on a collected run for the service does: a job in, the comment and
+the report out."""
 
 from __future__ import annotations
 
@@ -21,14 +22,15 @@ _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def result(job: dict[str, Any]) -> dict[str, Any]:
-    """`comment`, `report`, `bodies` and `verdict` of the page, and `digest`, which is the same as long as the comment
-    has nothing new to say."""
+    """`comment`, `report`, `bodies` and `verdict` of the page, and `digest`, which is the same as
+    long as the comment has nothing new to say."""
     saved = read(Path(job["folder"]))
     files = Folder(Path(job["folder"]))
     try:
         report = reported(saved, files, job["clone"], job["base"], job["head"])
     except UserError:
-        # A mistake in the repository's `.specbot.toml` is the review's to report; CI is explained without it.
+        # A mistake in the repository's `.specbot.toml` is the review's to report; CI is explained
+        # without it.
         report = reported(saved, files)
     before = load(job["before"]) if job["before"] else None
     view = CIView(report, since(before, saved) if before is not None else None)
@@ -37,7 +39,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "comment": comment(view, language),
         "report": json.loads(render(CIView(report), "json", language)),
         "digest": _digest(report, language),
-        "bodies": tab_html.of_ci(view),
+        "bodies": tab_html.ci_tab(view),
         "verdict": tab_html.ci_verdict(report),
     }
 

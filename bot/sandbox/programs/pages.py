@@ -1,4 +1,5 @@
-"""What the child that writes a pull request's pages does: a job in, HTML by kind and language out."""
+"""What the child that writes a pull request's pages does: a job in, HTML by kind and language
+out."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ Bodies = dict[str, dict[str, str]]
 
 
 def pages(job: Json) -> Bodies:
-    """`analysis`, `review` and `history`, each as the body of a page in every language. The job may have `threads`,
-    what people said, and `pushes`, what the reviews before this one found."""
+    """`analysis`, `review` and `history`, each as the body of a page in every language. The job may
+    have `threads`, what people said, and `pushes`, what the reviews before this one found."""
 
     def bodies(view: AnalysisReport, words: Catalog) -> dict[str, str]:
         pushes = [

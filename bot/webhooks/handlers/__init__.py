@@ -1,7 +1,7 @@
 """What each webhook asks for: one module an event, a pure function of the payload.
 
-A module has `order(delivery, payload)`, which gives the work or None where there is none. It may raise `KeyError` or
-`TypeError` on a payload that is not GitHub's.
+A module has `job_request(delivery, payload)`, which gives the work or None where there is none. It
+may raise `KeyError` or `TypeError` on a payload that is not GitHub's.
 """
 
 from __future__ import annotations
@@ -9,25 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bot.jobs.requests import Order
+from bot.jobs.requests import JobRequest
 from bot.webhooks.handlers import ci, comments, discussion, kernel_runs, pull_request
 
-Handler = Callable[[str, Mapping[str, Any]], Order | None]
+Handler = Callable[[str, Mapping[str, Any]], JobRequest | None]
 
 
-def _workflow_run(delivery: str, payload: Mapping[str, Any]) -> Order | None:
-    return kernel_runs.order(delivery, payload) or ci.order(delivery, payload)
+def _workflow_run(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
+    """The end of a run may be of one that we asked for, else it is a part of CI."""
+    kernel_run = kernel_runs.job_request(delivery, payload)
+    return kernel_run or ci.job_request(delivery, payload)
 
 
 HANDLERS: Mapping[str, Handler] = {
-    "check_run": ci.order,
-    "check_suite": ci.order,
-    "issue_comment": comments.order,
-    "pull_request": pull_request.order,
-    "pull_request_review": discussion.order,
-    "pull_request_review_comment": discussion.order,
-    "pull_request_review_thread": discussion.order,
-    "status": ci.order,
-    "workflow_job": ci.order,
+    "check_run": ci.job_request,
+    "check_suite": ci.job_request,
+    "issue_comment": comments.job_request,
+    "pull_request": pull_request.job_request,
+    "pull_request_review": discussion.job_request,
+    "pull_request_review_comment": discussion.job_request,
+    "pull_request_review_thread": discussion.job_request,
+    "status": ci.job_request,
+    "workflow_job": ci.job_request,
     "workflow_run": _workflow_run,
 }

@@ -1,4 +1,5 @@
-"""`issue_comment`: the commands of a comment that a person has just written on a pull request, or what it says."""
+"""`issue_comment`: the commands of a comment that a person has just written on a pull request, or
+what it says."""
 
 from __future__ import annotations
 
@@ -6,55 +7,62 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.chat.commands import COMMANDS
-from bot.chat.comment_job import CommentOrder
-from bot.chat.parser import read
-from bot.jobs.requests import Order
+from bot.chat.comment_job import CommentJob
+from bot.chat.parser import parse_comment
+from bot.jobs.requests import JobRequest
 from bot.webhooks.handlers import discussion
 
-
-def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
-    """What a comment orders; one without commands is a part of the discussion, whatever became of it."""
-    found = _commands(payload)
-    return discussion.order(delivery, payload) if found is None and _talk(payload) else found
+_ACTIONS = ("created", "edited", "deleted")
 
 
-def _talk(payload: Mapping[str, Any]) -> bool:
+def job_request(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
+    """What a comment asks for; one without commands is a part of the discussion, whatever became of
+    it."""
+    commands = _commands_in(payload)
+    if commands is None and _is_discussion(payload):
+        return discussion.job_request(delivery, payload)
+    return commands
+
+
+def _is_discussion(payload: Mapping[str, Any]) -> bool:
     """Whether the page of the pull request quotes it: words for bots are left out there."""
-    said = str(payload["comment"]["body"] or "").strip()
-    told = (
-        payload["action"] in ("created", "edited", "deleted") and "pull_request" in payload["issue"]
-    )
-    return told and said != "" and not said.startswith("/")
+    if payload["action"] not in _ACTIONS or "pull_request" not in payload["issue"]:
+        return False
+    body = str(payload["comment"]["body"] or "").strip()
+    return body != "" and not body.startswith("/")
 
 
-def _commands(payload: Mapping[str, Any]) -> Order | None:
-    """The order is known by the comment, not by the delivery: its id is not signed, so that anybody who saw a delivery
-    could send it again under another.
+def _commands_in(payload: Mapping[str, Any]) -> JobRequest | None:
+    """The commands of a comment that was just written by the person who sent it.
 
-    An edited comment is none, for whoever may edit it would speak in its author's name; nor is one of an App.
+    An edited comment has none, for whoever may edit it would speak in its author's name; nor has
+    one of an App.
     """
     comment, issue = payload["comment"], payload["issue"]
-    person = comment["user"]
+    author = comment["user"]
     if payload["action"] != "created" or "pull_request" not in issue:
         return None
-    if person and payload["sender"]["id"] != person["id"]:
+    if author and payload["sender"]["id"] != author["id"]:
         return None
-    return said(
-        comment, payload["repository"], int(issue["number"]), int(payload["installation"]["id"])
-    )
+    installation = int(payload["installation"]["id"])
+    return commands_request(comment, payload["repository"], int(issue["number"]), installation)
 
 
-def said(
+def commands_request(
     comment: Mapping[str, Any], repository: Mapping[str, Any], number: int, installation: int
-) -> Order | None:
-    """The commands of GitHub's `comment` on pull request `number`; None where a person gave none."""
-    person = comment["user"]
-    if not person or person["type"] != "User" or comment.get("performed_via_github_app"):
+) -> JobRequest | None:
+    """The commands of GitHub's `comment` on pull request `number`; None where a person gave none.
+
+    The job is known by the comment, not by the delivery: the id of a delivery is not signed, so
+    that anybody who saw one could send it again under another.
+    """
+    author = comment["user"]
+    if not author or author["type"] != "User" or comment.get("performed_via_github_app"):
         return None
-    found = read(str(comment["body"] or ""), COMMANDS)
-    if not found.said:
+    parsed = parse_comment(str(comment["body"] or ""), COMMANDS)
+    if not parsed.commands:
         return None
-    return CommentOrder(
+    return CommentJob(
         id=f"comment-{int(repository['id'])}-{int(comment['id'])}",
         installation=installation,
         repository_id=int(repository["id"]),
@@ -62,8 +70,8 @@ def said(
         number=number,
         comment=int(comment["id"]),
         created=str(comment["created_at"]),
-        login=str(person["login"]),
-        user=int(person["id"]),
-        said=[[one.name, one.text] for one in found.said],
-        left_out=found.left_out,
-    ).order()
+        login=str(author["login"]),
+        user=int(author["id"]),
+        said=[[command.name, command.text] for command in parsed.commands],
+        left_out=parsed.left_out,
+    ).request()

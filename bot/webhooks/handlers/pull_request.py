@@ -5,28 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.jobs.requests import ClosedOrder, Order, ReviewOrder
+from bot.jobs.requests import ClosedJob, JobRequest, ReviewJob
 
-_NEW = {"opened", "synchronize", "reopened", "ready_for_review"}
+_NEW_COMMITS = {"opened", "synchronize", "reopened", "ready_for_review"}
+# Parts of a pull request that a review reads, besides its commits.
+_REVIEWED_PARTS = {"title", "body", "base"}
 
 
-def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
-    """A review of an open pull request that is no draft, when its commits, title or text changed; a note where it was
-    closed."""
-    action, pull = payload["action"], payload["pull_request"]
-    if action == "closed":
-        repository, merged = str(payload["repository"]["full_name"]), pull["merged_at"] is not None
-        return ClosedOrder(f"closed-{delivery}", repository, int(pull["number"]), merged).order()
-    changed = payload.get("changes", {}) if action == "edited" else {}
-    if action not in _NEW and not {"title", "body", "base"} & set(changed):
+def job_request(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
+    """A review of an open pull request that is no draft, when its commits, title or text changed; a
+    note where it was closed."""
+    pull, repository = payload["pull_request"], payload["repository"]
+    if payload["action"] == "closed":
+        return ClosedJob(
+            id=f"closed-{delivery}",
+            repository=str(repository["full_name"]),
+            number=int(pull["number"]),
+            merged=pull["merged_at"] is not None,
+        ).request()
+    if not _is_new(payload) or pull["draft"] or pull["state"] != "open":
         return None
-    if pull["draft"] or pull["state"] != "open":
-        return None
-    repository = payload["repository"]
-    return ReviewOrder(
+    return ReviewJob(
         id=f"review-{delivery}",
         installation=int(payload["installation"]["id"]),
         repository_id=int(repository["id"]),
         repository=str(repository["full_name"]),
         number=int(pull["number"]),
-    ).order()
+    ).request()
+
+
+def _is_new(payload: Mapping[str, Any]) -> bool:
+    """Whether there is something that the last review did not see."""
+    if payload["action"] in _NEW_COMMITS:
+        return True
+    if payload["action"] != "edited":
+        return False
+    return not _REVIEWED_PARTS.isdisjoint(payload.get("changes", {}))

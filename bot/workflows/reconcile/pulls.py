@@ -1,4 +1,5 @@
-"""What makes good for lost webhooks: failed deliveries are asked for again, and open pull requests are looked at."""
+"""What makes good for lost webhooks: failed deliveries are asked for again, and open pull requests
+are looked at."""
 
 from __future__ import annotations
 
@@ -10,11 +11,11 @@ from typing import Any
 import structlog
 
 from bot.context import metrics
-from bot.context.service_context import Machine
+from bot.context.service_context import ServiceContext
 from bot.db.deliveries import PullKey
 from bot.github import GitHubError
 from bot.github.app import ANALYSE
-from bot.jobs.requests import ReviewOrder
+from bot.jobs.requests import ReviewJob
 from bot.workflows.reconcile import ci, comments
 
 Json = dict[str, Any]
@@ -27,33 +28,43 @@ _MOST_ATTEMPTS = 4
 _YOUNG = 30.0
 
 
-def redeliver(machine: Machine) -> None:
+def redeliver(context: ServiceContext) -> None:
     """Have GitHub send again what it could not deliver in the last three days."""
-    attempts: defaultdict[str, list[Json]] = defaultdict(list)
     now = time.time()
-    for delivery in machine.app.itself.pages("/app/hook/deliveries"):
-        if now - _moment(delivery["delivered_at"]) > _WINDOW:
-            break
-        attempts[delivery["guid"]].append(delivery)
-    for guid, tried in attempts.items():
-        if any(200 <= d["status_code"] < 300 for d in tried) or len(tried) >= _MOST_ATTEMPTS:
+    for guid, attempts in _recent_attempts(context, now).items():
+        last = attempts[0]
+        succeeded = any(200 <= attempt["status_code"] < 300 for attempt in attempts)
+        if succeeded or len(attempts) >= _MOST_ATTEMPTS:
             continue
-        if now - _moment(tried[0]["delivered_at"]) < _YOUNG or machine.store.received(guid):
+        if now - _moment(last["delivered_at"]) < _YOUNG or context.store.received(guid):
             continue
-        machine.app.itself.post(f"/app/hook/deliveries/{tried[0]['id']}/attempts", {})
+        context.app.itself.post(f"/app/hook/deliveries/{last['id']}/attempts", {})
         metrics.REDELIVERIES.inc()
-        _log.info("asked for a redelivery", delivery=guid, github_event=tried[0]["event"])
-    machine.store.forget()
+        _log.info("asked for a redelivery", delivery=guid, github_event=last["event"])
+    context.store.delete_old_deliveries()
 
 
-def compare(machine: Machine) -> None:
-    """Order a review of every open pull request whose head is not the one that was last reported, a CI report of every
-    one whose checks have gone on since, and the commands of comments that were not heard."""
-    for installation in machine.app.itself.pages("/app/installations"):
+def _recent_attempts(context: ServiceContext, now: float) -> dict[str, list[Json]]:
+    """The attempts to deliver each webhook, the last attempt first."""
+    attempts: defaultdict[str, list[Json]] = defaultdict(list)
+    for attempt in context.app.itself.pages("/app/hook/deliveries"):
+        if now - _moment(attempt["delivered_at"]) > _WINDOW:
+            break
+        attempts[attempt["guid"]].append(attempt)
+    return attempts
+
+
+def enqueue_missed(context: ServiceContext) -> None:
+    """Order what no webhook brought.
+
+    That is a review of every open pull request whose head is not the one that was last reported, a
+    CI report of every one whose checks have gone on since, and the commands of comments.
+    """
+    for installation in context.app.itself.pages("/app/installations"):
         if installation["suspended_at"] is not None:
             continue
         try:
-            _compare_installation(machine, int(installation["id"]))
+            _look_at_installation(context, int(installation["id"]))
         except GitHubError as error:
             _log.warning(
                 "an installation could not be looked at",
@@ -62,34 +73,37 @@ def compare(machine: Machine) -> None:
             )
 
 
-def _compare_installation(machine: Machine, installation: int) -> None:
-    for repository in machine.app.listing(installation).pages(
-        "/installation/repositories", "repositories"
-    ):
-        client = machine.app.client(installation, int(repository["id"]), ANALYSE)
+def _look_at_installation(context: ServiceContext, installation: int) -> None:
+    listing = context.app.listing(installation)
+    for repository in listing.pages("/installation/repositories", "repositories"):
+        client = context.app.client(installation, int(repository["id"]), ANALYSE)
         path = f"/repos/{repository['full_name']}/pulls"
         for pull in client.pages(path, state="open", sort="updated", direction="desc"):
-            if _moment(pull["updated_at"]) < machine.store.since:
+            if _moment(pull["updated_at"]) < context.store.since:
                 break
-            _compare_pull(machine, installation, repository, pull)
-        comments.compare(machine, installation, repository)
-        ci.compare(machine, installation, repository)
+            _look_at_pull(context, installation, repository, pull)
+        comments.enqueue_missed(context, installation, repository)
+        ci.enqueue_missed(context, installation, repository)
 
 
-def _compare_pull(machine: Machine, installation: int, repository: Json, pull: Json) -> None:
+def _look_at_pull(context: ServiceContext, installation: int, repository: Json, pull: Json) -> None:
+    store = context.store
     key = PullKey(int(repository["id"]), int(pull["number"]))
     head = str(pull["head"]["sha"])
-    if pull["draft"] or machine.store.reported_head(key) == head or machine.store.has_running(key):
+    if pull["draft"] or store.reported_head(key) == head or store.has_running(key):
         return
-    # The same head is ordered once; hours later, when that order failed, once more.
-    order = f"reconcile-{key.repository_id}-{key.number}-{head[:16]}-{int(time.time() // 3600)}"
-    full_name = str(repository["full_name"])
-    machine.store.enqueue(
-        ReviewOrder(order, installation, key.repository_id, full_name, key.number).order()
+    # The same head is ordered once; hours later, when that request failed, once more.
+    hour = int(time.time() // 3600)
+    job = ReviewJob(
+        id=f"reconcile-{key.repository_id}-{key.number}-{head[:16]}-{hour}",
+        installation=installation,
+        repository_id=key.repository_id,
+        repository=str(repository["full_name"]),
+        number=key.number,
     )
-    _log.info(
-        "ordered a review that no webhook brought", pull=f"{full_name}#{key.number}", head=head
-    )
+    store.enqueue(job.request())
+    place = f"{job.repository}#{job.number}"
+    _log.info("ordered a review that no webhook brought", pull=place, head=head)
 
 
 def _moment(text: str) -> float:

@@ -1,0 +1,99 @@
+"""What holds for every test: it leaves the process as it found it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.sandbox.client import FORK_SERVER
+
+# pytest's own note of the test that runs.
+_PYTEST_VARIABLE = "PYTEST_CURRENT_TEST"
+# Python starts it once for all pools of a process, and it ends with the process.
+_RESOURCE_TRACKER = "multiprocessing.resource_tracker"
+# Seconds that what was told to end may still take.
+_GRACE = 5.0
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing_behind() -> Iterator[None]:
+    """Fail the test that leaves a changed environment or folder, or a thread or a process that
+    lives.
+
+    What fixtures of a larger scope have started is there before, and stays.
+    """
+    environment = _environment()
+    folder = os.getcwd()
+    threads = set(threading.enumerate())
+    processes = set(_child_processes())
+    yield
+    changed = _changes(environment, _environment())
+    returned_to = os.getcwd()
+    os.chdir(folder)
+    assert changed == [], f"the test changed these variables of the environment: {changed}"
+    assert returned_to == folder, f"the test left the process in {returned_to}"
+    _wait_until_none(lambda: _new_threads(threads))
+    assert _new_threads(threads) == []
+    _wait_until_none(lambda: _new_processes(processes))
+    assert _new_processes(processes) == []
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[None]:
+    """The process from which reviews are forked, for tests that run one in this process: it takes a
+    second to start, and stays for all of them."""
+    FORK_SERVER.fork().close()
+    yield
+    FORK_SERVER.close()
+
+
+def _environment() -> dict[str, str]:
+    environment = dict(os.environ)
+    environment.pop(_PYTEST_VARIABLE, None)
+    return environment
+
+
+def _changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    names = sorted(before.keys() | after.keys())
+    return [name for name in names if before.get(name) != after.get(name)]
+
+
+def _new_threads(before: set[threading.Thread]) -> list[str]:
+    threads = set(threading.enumerate()) - before
+    return [thread.name for thread in threads if not thread.daemon]
+
+
+def _new_processes(before: set[int]) -> list[str]:
+    """The command lines of children that live and were not there before."""
+    commands = [_command_line(child) for child in _child_processes() if child not in before]
+    return [command for command in commands if command and _RESOURCE_TRACKER not in command]
+
+
+def _child_processes() -> Iterator[int]:
+    """The ids of this process's children, where the system tells of them in `/proc`."""
+    for listing in Path("/proc/self/task").glob("*/children"):
+        try:
+            children = listing.read_text("ascii").split()
+        except OSError:
+            continue  # a thread that has ended since
+        yield from (int(child) for child in children)
+
+
+def _command_line(process: int) -> str:
+    """Empty for a process that has ended, whether or not anybody asked how."""
+    try:
+        data = Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return ""
+    return data.replace(b"\0", b" ").decode("utf-8", "replace").strip()
+
+
+def _wait_until_none(left: Callable[[], object]) -> None:
+    end = time.monotonic() + _GRACE
+    while left() and time.monotonic() < end:
+        time.sleep(0.02)
