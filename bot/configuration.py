@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from bot.errors import UserError
 from bot.files import read_text
-from checks.core.config import FILE, Config, ConfigError, load
+from checks.core.config import FILE, Config, load
+from checks.core.config_tables import ConfigError
 from checks.core.rule_ids import ids_meant
 from checks.core.tree import Tree
 from checks.registry import RULES

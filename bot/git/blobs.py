@@ -10,7 +10,7 @@ from typing import IO
 
 from bot.errors import UserError
 from bot.git.command import Git, raise_git_error
-from checks.core.tree import contains_word, find_word
+from checks.core.words import contains_word, find_word
 
 
 class Blobs:

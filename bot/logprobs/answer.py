@@ -1,5 +1,4 @@
-"""A review's question about logprob baselines, answered by records of before and after the change.
-"""
+"""A review's question about logprob baselines, answered by records of before and after the change."""
 
 from __future__ import annotations
 

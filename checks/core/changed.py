@@ -17,29 +17,12 @@ from typing import Any
 
 from checks.core.change import ChangeSet
 from checks.core.code import (
-    body_code,
     code_without_comments,
-    equal_code,
-    local_assignments,
-    names_in,
 )
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Severity, Side
-from checks.core.words import has_word
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import GuardedStmt, Stmt, guarded_statements
-
-__all__ = [
-    "ChangedFunction",
-    "body_code",
-    "changed_files",
-    "changed_functions",
-    "code_without_comments",
-    "equal_code",
-    "has_word",
-    "local_assignments",
-    "names_in",
-]
 
 
 @dataclass

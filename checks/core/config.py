@@ -15,8 +15,6 @@ from pathlib import Path
 from checks.core.config_tables import ConfigError, nearest_name, override
 from checks.core.tree import Tree
 
-__all__ = ["FILE", "PROFILES", "Config", "ConfigError", "GpuJob", "detect", "load", "matches"]
-
 FILE = ".specbot.toml"
 PROFILES = ("fastdeploy", "vllm", "sglang", "generic")
 # A profile is detected by a folder that only this engine has.

@@ -6,19 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from checks.core.words import contains_word, find_word, word_regex
+from checks.core.words import find_word
 from checks.lang.source import language as language_of
-
-__all__ = [
-    "Match",
-    "MemoryTree",
-    "OverlayTree",
-    "PatchedTree",
-    "Tree",
-    "contains_word",
-    "find_word",
-    "word_regex",
-]
 
 
 @dataclass(frozen=True, slots=True)

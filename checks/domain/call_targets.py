@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
-from checks.eval.interpreter.program import Modules, Program
+from checks.eval.interpreter.modules import Modules
+from checks.eval.interpreter.program import Program
 from checks.eval.interpreter.values import ClassRef, FuncRef
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, Import, Param, SourceFile

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.core.tree import word_regex
+from checks.core.words import word_regex
 from checks.domain.cpp_places import Move, moves
 from checks.domain.message_roles import END_WORDS, may_hand_over_address, role_of, snake
 from checks.domain.ops import calls_of

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
-from checks.core.tree import Tree, word_regex
+from checks.core.tree import Tree
+from checks.core.words import word_regex
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Binding, Function, Op, SourceFile
 from checks.lang.ir.stmt import (

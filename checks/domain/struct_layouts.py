@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
-from checks.core.tree import contains_word
+from checks.core.words import contains_word
 from checks.eval.constants.files import files
 from checks.eval.constants.lookup import Constants
 from checks.eval.integers import integer_type

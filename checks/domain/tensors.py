@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
-from checks.core.changed import names_in
+from checks.core.code import names_in
 from checks.core.finding import Side
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import SourceFile

@@ -2,7 +2,8 @@
 
 import pytest
 
-from checks.core.config import ConfigError, load, matches
+from checks.core.config import load, matches
+from checks.core.config_tables import ConfigError
 
 
 def refused(text):

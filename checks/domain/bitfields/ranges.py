@@ -3,7 +3,6 @@ conditions that hold there."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -95,7 +94,9 @@ class Ranges:
         return "" if expr is None else source_of(expr)
 
 
-def _declared_types(function: Function, statements: list[GuardedStmt]) -> dict[str, CIntType | None]:
+def _declared_types(
+    function: Function, statements: list[GuardedStmt]
+) -> dict[str, CIntType | None]:
     """The integer type of each parameter and local, None for a pointer or another type."""
     declared = {param.name: param.type for param in function.params}
     for guarded in statements:
@@ -226,44 +227,3 @@ def _term(expr: E.Expr, key: str, x: Any, key_of: Callable[[E.Expr], str]) -> An
             return first + second if op == "+" else first - second
         case _:
             return None
-
-
-_SPELL = {"and": "&&", "or": "||"}
-
-
-def source_of(e: E.Expr) -> str:
-    """A readable one-line form of an expression."""
-    match e:
-        case E.Const(value=value):
-            return str(value)
-        case E.Name(id=name):
-            return name
-        case E.Attr(base=base, name=name):
-            return f"{source_of(base)}.{name}"
-        case E.Index(base=base, indices=indices):
-            return f"{source_of(base)}[{', '.join(map(source_of, indices))}]"
-        case E.Slice(lower=lower, upper=upper):
-            return f"{source_of(lower) if lower else ''}:{source_of(upper) if upper else ''}"
-        case E.Call(func=func, args=args):
-            return f"{source_of(func)}({', '.join(map(source_of, args))})"
-        case E.Unary(op=op, operand=operand):
-            return f"{'!' if op == 'not' else op}{source_of(operand)}"
-        case E.Binary(op="&", left=left, right=E.Const(value=int() as mask)) if mask > 9:
-            return f"{_nest(left, '&')} & 0x{mask:X}"
-        case E.Binary(op=op, left=left, right=right):
-            return f"{_nest(left, op)} {_SPELL.get(op, op)} {_nest(right, op)}"
-        case E.Cast(type=text, operand=operand):
-            return f"({text}){_nest(operand, '')}"
-        case E.Ternary(test=test, then=then, orelse=orelse):
-            return f"{source_of(test)} ? {source_of(then)} : {source_of(orelse)}"
-        case E.Sequence(items=items):
-            return f"[{', '.join(map(source_of, items))}]"
-        case E.Unknown(text=text):
-            return re.sub(r"\s+", " ", text)
-        case _:
-            return type(e).__name__.lower()
-
-
-def _nest(e: E.Expr, op: str) -> str:
-    loose = isinstance(e, E.Ternary) or (isinstance(e, E.Binary) and e.op != op)
-    return f"({source_of(e)})" if loose else source_of(e)

@@ -11,9 +11,11 @@ from functools import cached_property, partial
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.core.tree import contains_word
+from checks.core.words import contains_word
 from checks.domain.indices.function_lookup import FunctionLookup
-from checks.eval.symbolic.interpret import Interpreter, Watch, is_buffer
+from checks.eval.symbolic.executor import Interpreter
+from checks.eval.symbolic.parameters import is_buffer
+from checks.eval.symbolic.run import Watch
 from checks.eval.symbolic.values import Access
 from checks.lang.ir.source_file import Function, Op, SourceFile
 from checks.lang.source import language

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from checks.core.change import ChangeSet, FileChange, any_line_in
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.core.tree import contains_word, word_regex
+from checks.core.words import contains_word, word_regex
 from checks.domain.indices.op_index import Library
-from checks.eval.symbolic.interpret import Watch
+from checks.eval.symbolic.run import Watch
 from checks.lang.source import language
 
 # How many files a kernel may be away from the op that runs it: kernel, launcher, wrapper.

@@ -37,7 +37,7 @@ def is_integer(value: Value) -> bool:
 def view(array: Array, indices: list[ArrayIndex]) -> Value:
     """`array[indices]`: a view, or the element for a full index.
 
-    Raises `Raised` (an IndexError) where that is certain.
+    Raises `SimulatedException` (an IndexError) where that is certain.
     """
     offset = array.offset
     shape: list[Value] = []

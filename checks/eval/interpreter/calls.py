@@ -9,9 +9,9 @@ from checks.eval.interpreter.values import (
     NONE_VALUE,
     UNKNOWN_VALUE,
     Array,
+    BudgetExceeded,
     ClassRef,
     FuncRef,
-    GaveUp,
     Instance,
     Native,
     Origin,
@@ -177,7 +177,7 @@ def _construct(run: Interpretation, cls: ClassRef, args: list[Value], words: Key
 def call_function(run: Interpretation, ref: FuncRef, args: list[Value], words: Keywords) -> Value:
     """Run a function of the tree; a wrong argument list raises TypeError."""
     if len(run.frames) >= run.depth:
-        raise GaveUp
+        raise BudgetExceeded
     if not run.program.modules.can_follow(ref):
         return call_unknown(run, Value(ref), [*args, *words.values()])
     if ref.bound is not None:

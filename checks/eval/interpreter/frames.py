@@ -115,7 +115,7 @@ class Interpretation(ABC):
 
     @abstractmethod
     def eval(self, expr: E.Expr) -> Value:
-        """The value of an expression. Raises GaveUp beyond the budget."""
+        """The value of an expression. Raises BudgetExceeded beyond the budget."""
 
     @abstractmethod
     def call_function(self, ref: FuncRef, args: list[Value], words: dict[str, Value]) -> Value:

@@ -15,9 +15,9 @@ from checks.eval.interpreter.setups import SetupSnapshot
 from checks.eval.interpreter.statements import run_statement
 from checks.eval.interpreter.values import (
     UNKNOWN_VALUE,
+    BudgetExceeded,
     ClassRef,
     FuncRef,
-    GaveUp,
     Instance,
     Origin,
     Raised,
@@ -37,7 +37,7 @@ class Machine(Interpretation):
     __test__ = False
 
     def run(self, function: Function, unit: SourceFile) -> None:
-        """Interpret the test `function`, collecting `failures`. Raises GaveUp beyond the budget."""
+        """Interpret the test `function`, collecting `failures`. Raises BudgetExceeded beyond the budget."""
         apply_decorators(self, function)
         # An argument that no fixture makes may be anything.
         names = {param.name: Value(Instance(None, open=True)) for param in function.params}
@@ -105,10 +105,10 @@ class Machine(Interpretation):
         return copy.instance
 
     def eval(self, expr: E.Expr) -> Value:
-        """The value of an expression. Raises GaveUp beyond the budget."""
+        """The value of an expression. Raises BudgetExceeded beyond the budget."""
         self.budget -= 1
         if self.budget < 0:
-            raise GaveUp
+            raise BudgetExceeded
         return evaluate(self, expr)
 
     def call_function(self, ref: FuncRef, args: list[Value], words: dict[str, Value]) -> Value:

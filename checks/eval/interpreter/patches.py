@@ -6,7 +6,7 @@ import re
 
 from checks.eval.interpreter.frames import Interpretation
 from checks.eval.interpreter.modules import NameKey
-from checks.eval.interpreter.values import ClassRef, GaveUp, Instance, ModuleRef, Value
+from checks.eval.interpreter.values import BudgetExceeded, ClassRef, Instance, ModuleRef, Value
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
 
@@ -16,14 +16,14 @@ _PATCH_DECORATOR = re.compile(r"""(?:\w+\.)*patch\(\s*["']([\w.]+)["']""")
 def apply_decorators(run: Interpretation, function: Function) -> None:
     """Apply `@patch("module.name")`.
 
-    Raises GaveUp for other patches: what they replace is not known.
+    Raises BudgetExceeded for other patches: what they replace is not known.
     """
     for mark in function.marks:
         target = _PATCH_DECORATOR.match(mark)
         if target is not None:
             _replace(run, _find_target(run, target[1]), _new_mock())
         elif "patch" in mark:
-            raise GaveUp
+            raise BudgetExceeded
 
 
 def apply_context_managers(

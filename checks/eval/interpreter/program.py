@@ -15,8 +15,6 @@ from checks.eval.interpreter.values import (
 )
 from checks.lang.ir.source_file import Import, SourceFile
 
-__all__ = ["Modules", "Program", "absolute"]
-
 
 @dataclass
 class Program:

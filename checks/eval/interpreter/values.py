@@ -255,5 +255,5 @@ class Raised(Exception):
         self.doubtful = False
 
 
-class GaveUp(Exception):
+class BudgetExceeded(Exception):
     """The budget is used up, or something cannot be followed; nothing is concluded."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from checks.core.change import ChangeSet
-from checks.core.changed import ChangedFunction, body_code, code_without_comments, has_word
+from checks.core.changed import ChangedFunction
+from checks.core.code import body_code, code_without_comments
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Related, Sibling
+from checks.core.words import has_word
 from checks.domain.ops import OpInfo, Ops, arguments
 from checks.lang.ir.source_file import Function, Param, SourceFile
 from checks.rules.kernel._code_walks import calls_in_file

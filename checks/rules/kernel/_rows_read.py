@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from checks.core.changed import local_assignments
+from checks.core.code import local_assignments
 from checks.core.finding import Location
-from checks.domain.bitfields.ranges import source_of
 from checks.lang.ir import expr as E
+from checks.lang.ir.render import source_of
 from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import For, GuardedStmt, guarded_statements
 from checks.rules.kernel._code_walks import expressions_in

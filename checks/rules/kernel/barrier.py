@@ -30,12 +30,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import ChangedFunction, changed_functions, equal_code
+from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.code import equal_code
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
-from checks.domain.bitfields.ranges import source_of
 from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
+from checks.lang.ir.render import source_of
 from checks.lang.ir.stmt import GuardedStmt
 from checks.rules.kernel._thread_divergence import (
     differs_between_threads,

@@ -28,7 +28,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import ChangedFunction, changed_functions, equal_code, names_in
+from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.code import equal_code, names_in
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.lang.ir import expr as E

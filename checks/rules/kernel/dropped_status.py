@@ -27,10 +27,11 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import ChangedFunction, changed_functions, has_word
+from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
 from checks.core.tree import Match
+from checks.core.words import has_word
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, ExprStmt, Stmt

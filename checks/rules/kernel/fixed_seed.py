@@ -30,9 +30,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from checks.core.change import ChangeSet
-from checks.core.changed import ChangedFunction, changed_functions, has_word
+from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.core.words import has_word
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, For, Stmt
 from checks.rules.kernel._code_walks import expressions_in

@@ -38,10 +38,10 @@ from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
-from checks.domain.bitfields.ranges import source_of
 from checks.domain.hardware_reach import brought_by_change
 from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
+from checks.lang.ir.render import source_of
 from checks.lang.ir.stmt import Assign, For, GuardedStmt
 
 ID = "kernel.host-sync"

@@ -31,13 +31,15 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import ChangedFunction, changed_functions, equal_code, has_word, names_in
+from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.code import equal_code, names_in
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
-from checks.domain.bitfields.ranges import source_of
+from checks.core.words import has_word
 from checks.domain.ops import expressions_of
 from checks.domain.tensors import VOCABULARY
 from checks.lang.ir import expr as E
+from checks.lang.ir.render import source_of
 from checks.lang.ir.stmt import Assign, Stmt
 from checks.rules.kernel._thread_divergence import is_device, is_triton
 

@@ -32,7 +32,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checks.core.change import ChangeSet, FileChange
-from checks.core.changed import ChangedFunction, changed_functions, names_in
+from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.code import names_in
 from checks.core.config import Config
 from checks.core.finding import (
     Confidence,
@@ -44,10 +45,10 @@ from checks.core.finding import (
     Severity,
     Side,
 )
-from checks.domain.bitfields.ranges import source_of
 from checks.domain.ops import expressions_of
 from checks.eval.constants.lookup import Constants
 from checks.lang.ir import expr as E
+from checks.lang.ir.render import source_of
 from checks.lang.ir.stmt import Assert, Assign, For, If, Stmt
 
 ID = "kernel.missing-bounds-check"

@@ -28,12 +28,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import ChangedFunction, changed_functions, local_assignments
+from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.code import local_assignments
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
-from checks.domain.bitfields.ranges import source_of
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
+from checks.lang.ir.render import source_of
 from checks.rules.kernel._thread_divergence import is_triton
 
 ID = "kernel.missing-mask"

@@ -29,15 +29,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import (
-    ChangedFunction,
-    changed_functions,
-    equal_code,
-    has_word,
-    names_in,
-)
+from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.code import equal_code, names_in
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.core.words import has_word
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, GuardedStmt
 

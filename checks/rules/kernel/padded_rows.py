@@ -33,18 +33,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
-from checks.core.changed import (
-    ChangedFunction,
-    changed_functions,
-    equal_code,
-    local_assignments,
-    names_in,
-)
+from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.code import equal_code, local_assignments, names_in
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.domain.bitfields.ranges import source_of
 from checks.domain.tensors import VOCABULARY, cut, key_of, largest, made
 from checks.lang.ir import expr as E
+from checks.lang.ir.render import source_of
 from checks.lang.ir.stmt import Assign, ExprStmt, Return
 from checks.rules.kernel._code_walks import expressions_in
 from checks.rules.kernel._row_consumers import (

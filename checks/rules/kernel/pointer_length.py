@@ -32,8 +32,8 @@ from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.domain.bitfields.ranges import source_of
 from checks.lang.ir import expr as E
+from checks.lang.ir.render import source_of
 from checks.rules.kernel._pointer_checks import PointerCheck, new_pointer_checks
 
 ID = "kernel.pointer-length"

@@ -32,7 +32,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from checks.core.change import ChangeSet
-from checks.core.changed import ChangedFunction, changed_functions, equal_code
+from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.code import equal_code
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
 from checks.lang.ir import expr as E

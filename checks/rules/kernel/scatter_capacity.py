@@ -33,13 +33,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
-from checks.core.changed import ChangedFunction, changed_functions, names_in
+from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.code import names_in
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.domain.bitfields.ranges import source_of
 from checks.domain.ops import OpInfo, Ops, arguments, calls_of
 from checks.domain.tensors import key_of, made
 from checks.lang.ir import expr as E
+from checks.lang.ir.render import source_of
 from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import Assign, For, guarded_statements
 

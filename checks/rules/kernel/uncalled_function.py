@@ -28,9 +28,10 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import changed_files, has_word
+from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
+from checks.core.words import has_word
 from checks.lang.ir.source_file import Function, SourceFile
 
 ID = "kernel.uncalled-function"

@@ -28,12 +28,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import (
-    ChangedFunction,
-    changed_functions,
-    local_assignments,
-    names_in,
-)
+from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.code import local_assignments, names_in
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
 from checks.domain.ops import expressions_of

@@ -31,7 +31,8 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import ChangedFunction, body_code, changed_functions, has_word
+from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.code import body_code
 from checks.core.config import Config
 from checks.core.finding import (
     Confidence,
@@ -43,6 +44,7 @@ from checks.core.finding import (
     Severity,
     Sibling,
 )
+from checks.core.words import has_word
 from checks.domain.ops import Ops
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, Param, SourceFile

@@ -8,6 +8,4 @@ from checks.rules.logprobs import (
 )
 
 # In the order in which they are run and listed.
-RULES: tuple[Check, ...] = (
-    baseline_affected,
-)
+RULES: tuple[Check, ...] = (baseline_affected,)

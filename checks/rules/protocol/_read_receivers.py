@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from checks.core.change import FileChange
 from checks.core.finding import Side
-from checks.core.tree import word_regex
+from checks.core.words import word_regex
 from checks.domain.message_roles import RECEIVE
 from checks.domain.messages import Endpoint
 from checks.lang.ir import expr as E

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from checks.core.change import ChangeSet, any_line_in
 from checks.core.config import Config
-from checks.core.tree import contains_word, find_word
+from checks.core.words import contains_word, find_word
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.source import language
 

@@ -19,7 +19,7 @@ from checks.core.finding import (
 from checks.domain.bitfields.packed_words import packed_words
 from checks.domain.bitfields.packing import PackExpr
 from checks.domain.bitfields.python_words import WordReader
-from checks.domain.bitfields.ranges import source_of
+from checks.lang.ir.render import source_of
 from checks.lang.ir.source_file import SourceFile
 
 

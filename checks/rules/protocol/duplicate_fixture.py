@@ -41,7 +41,7 @@ from checks.core.finding import (
     Severity,
     Side,
 )
-from checks.core.tree import find_word
+from checks.core.words import find_word
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile

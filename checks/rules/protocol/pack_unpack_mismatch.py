@@ -36,9 +36,9 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Counterexample, CounterexampleRow, Finding
-from checks.domain.bitfields.ranges import source_of
 from checks.domain.bitfields.reading import FieldRead
 from checks.domain.bitfields.roundtrip import Refutation, refute
+from checks.lang.ir.render import source_of
 from checks.rules.protocol._word_findings import (
     WordUse,
     touched_word_uses,

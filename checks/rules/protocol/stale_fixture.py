@@ -48,7 +48,8 @@ from checks.core.finding import (
 )
 from checks.eval.interpreter.frames import Failure
 from checks.eval.interpreter.machine import Machine
-from checks.eval.interpreter.program import Modules, Program
+from checks.eval.interpreter.modules import Modules
+from checks.eval.interpreter.program import Program
 from checks.eval.interpreter.values import GaveUp, Origin, Raised
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.protocol._tests_of_change import tests_of_change

@@ -34,7 +34,7 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Finding
-from checks.domain.bitfields.ranges import source_of
+from checks.lang.ir.render import source_of
 from checks.rules.protocol._word_findings import touched_word_uses, word_name, word_use_finding
 
 ID = "protocol.whole-word-read"

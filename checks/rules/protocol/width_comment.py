@@ -35,8 +35,8 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
 from checks.domain.bitfields.packed_words import packed_words
 from checks.domain.bitfields.packing import PackExpr
-from checks.domain.bitfields.ranges import source_of
 from checks.domain.bitfields.roundtrip import usable_width
+from checks.lang.ir.render import source_of
 from checks.lang.ir.source_file import Comment, SourceFile
 from checks.lang.source import language
 from checks.rules.protocol._word_findings import word_name

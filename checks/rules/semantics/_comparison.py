@@ -12,7 +12,7 @@ from checks.domain.indices.buffers import calls, words
 from checks.domain.indices.conventions import Convention, Meeting, Product, of_op
 from checks.domain.indices.op_index import Library, OpFacts
 from checks.domain.indices.relevance import Touched, ops_of, touched
-from checks.eval.symbolic.interpret import Watch
+from checks.eval.symbolic.run import Watch
 from checks.lang.ir.expr import Call
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.semantics._fixture_checks import FixtureChecks

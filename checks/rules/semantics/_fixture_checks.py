@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from checks.domain.indices.conventions import Convention, Product, conventions, of_op
 from checks.domain.indices.op_index import OpFacts
-from checks.eval.symbolic.interpret import keys_of
+from checks.eval.symbolic.parameters import keys_of
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.semantics._fixture_fill import FixtureUse, fill_extent
 from checks.rules.semantics._fixtures import fixture_uses

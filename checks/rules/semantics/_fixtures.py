@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from checks.eval.symbolic.affine import Linear, number, symbol
-from checks.eval.symbolic.interpret import Interpreter, Watch
+from checks.eval.symbolic.executor import Interpreter
+from checks.eval.symbolic.run import Watch
 from checks.eval.symbolic.values import Pointer, State, Table, Value
 from checks.lang.ir.expr import (
     Attr,

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from checks.domain.bitfields.ranges import source_of
 from checks.domain.messages import Endpoint, snake
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
+from checks.lang.ir.render import source_of
 from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import guarded_statements
 

@@ -33,8 +33,8 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.domain.bitfields.ranges import source_of
 from checks.lang.ir import expr as E
+from checks.lang.ir.render import source_of
 from checks.rules.semantics._gate_changes import GateChange, gate_changes, line_of
 from checks.rules.semantics._rank_callers import TENSOR, RankCall
 

@@ -35,9 +35,9 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Message, Severity
-from checks.domain.bitfields.ranges import source_of
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
+from checks.lang.ir.render import source_of
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.semantics._gate_changes import GateChange, gate_changes
 from checks.rules.semantics._rank_callers import TENSOR, rank_kind

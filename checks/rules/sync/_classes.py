@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Definition, Location
-from checks.core.tree import word_regex
+from checks.core.words import word_regex
 from checks.domain.keys import changed_python
 from checks.lang.ir.source_file import Class, SourceFile
 from checks.rules.sync._source import code_line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from checks.core.tree import contains_word
+from checks.core.words import contains_word
 from checks.domain.call_targets import assigned
 from checks.domain.keys import asks_platform
 from checks.lang.ir import expr as E

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Finding, Location
-from checks.core.tree import word_regex
+from checks.core.words import word_regex
 from checks.domain.keys import product_files
 from checks.lang.ir.source_file import Class, SourceFile
 from checks.rules.sync._classes import ChangedClass, changed_classes, fields_of, object_name

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.tree import Match, word_regex
+from checks.core.tree import Match
+from checks.core.words import word_regex
 from checks.lang.ir.source_file import Function, Import, SourceFile
 from checks.lang.source import language
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.tree import word_regex
+from checks.core.words import word_regex
 from checks.domain.call_targets import Targets, misfit
 from checks.domain.hardware_reach import Readers
 from checks.domain.siblings import Names, counterparts

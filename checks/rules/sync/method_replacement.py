@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.core.tree import contains_word
+from checks.core.words import contains_word
 from checks.domain.keys import product_files
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile

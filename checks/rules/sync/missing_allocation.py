@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config, matches
 from checks.core.finding import Confidence, Finding, Location, Message, Severity, Sibling
-from checks.core.tree import contains_word, word_regex
+from checks.core.words import contains_word, word_regex
 from checks.domain.keys import Use, asks_platform, looked_for, uses
 from checks.domain.siblings import base_unit
 from checks.lang.ir import expr as E

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
-from checks.core.changed import ChangedFunction, equal_code
+from checks.core.changed import ChangedFunction
+from checks.core.code import equal_code
 from checks.core.config import Config
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile

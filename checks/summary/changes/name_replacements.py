@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
 from checks.core.finding import Location, Side
-from checks.core.tree import word_regex
+from checks.core.words import word_regex
 from checks.lang.source import language
 from checks.summary.changes.definitions import is_defined
 from checks.summary.changes.sides import added_lines, removed_lines

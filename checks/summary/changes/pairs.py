@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from checks.core.change import ChangeSet
-from checks.core.changed import ChangedFunction, changed_functions, equal_code
+from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.code import equal_code
 from checks.core.config import Config
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
-from checks.core.changed import ChangedFunction, has_word
+from checks.core.changed import ChangedFunction
 from checks.core.config import Config
+from checks.core.words import has_word
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
-from checks.core.changed import ChangedFunction, equal_code, has_word
+from checks.core.changed import ChangedFunction
+from checks.core.code import equal_code
 from checks.core.config import Config
+from checks.core.words import has_word
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, For, Return, Stmt

@@ -8,7 +8,7 @@ from checks.core.finding import Side
 from checks.core.tree import MemoryTree
 from checks.domain.indices.buffers import Buffers
 from checks.domain.indices.op_index import Library
-from checks.eval.symbolic.interpret import Watch
+from checks.eval.symbolic.run import Watch
 
 OP = """
 __global__ void take_kernel(const long* ids, const long* step_idx, long* out, int L) {

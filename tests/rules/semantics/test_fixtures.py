@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from checks.eval.symbolic.affine import Offset
-from checks.eval.symbolic.interpret import Watch
+from checks.eval.symbolic.run import Watch
 from checks.lang.source import parse
 from checks.rules.semantics._fixture_fill import FillExtent, fill_extent
 from checks.rules.semantics._fixtures import fixture_uses

@@ -1,5 +1,5 @@
 """What the interpreter knows of Python's builtins, array libraries and mocks.
 
 A model gives the result where the arguments determine it, and an unknown value otherwise. It raises
-`Raised` where Python certainly would.
+`SimulatedException` where Python certainly would.
 """

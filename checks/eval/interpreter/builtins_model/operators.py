@@ -24,7 +24,7 @@ _LARGEST_EXPONENT = 512
 
 
 def binary(op: str, left: Value, right: Value) -> Value:
-    """`left op right`. Raises `Raised` (a ZeroDivisionError) where that is certain."""
+    """`left op right`. Raises `SimulatedException` (a ZeroDivisionError) where that is certain."""
     left = arrays.scalar(left)
     right = arrays.scalar(right)
     if op in ("is", "is-not"):
