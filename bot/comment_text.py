@@ -51,6 +51,6 @@ def review_in(body: str) -> ReviewMark | None:
     return ReviewMark(match[1], match[2]) if match else None
 
 
-def size(text: str) -> int:
+def utf16_length(text: str) -> int:
     """The length in UTF-16 units, which is how GitHub counts the characters of a comment."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -14,7 +14,7 @@ from checks.core.tree import Tree
 from checks.registry import RULES
 
 
-def configuration(tree: Tree | None, file: str | None, profile: str | None) -> Config:
+def load_configuration(tree: Tree | None, file: str | None, profile: str | None) -> Config:
     """`file`, else the `.specbot.toml` of `tree`, over its profile. Raises `UserError`."""
     if file is not None:
         return parse_configuration(read_text(file), file, profile, tree)

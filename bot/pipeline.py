@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from bot.configuration import configuration
-from bot.git import Blobs, Git, Range, change_set, history_prefetch
+from bot.configuration import load_configuration
+from bot.git import BlobStore, Git, Range, change_set, history_prefetch
 from bot.git.history import history
 from bot.i18n.catalog import Catalog
 from bot.reports import Report
@@ -29,7 +29,7 @@ from checks.summary.discussion import Thread
 @contextmanager
 def open_change(git: Git, compared: Range, pull: PullRequest) -> Iterator[ChangeSet]:
     """The change, readable while this is open."""
-    with Blobs(git) as blobs, rare_garbage_collection():
+    with BlobStore(git) as blobs, rare_garbage_collection():
         yield change_set(git, blobs, compared, pull)
 
 
@@ -63,7 +63,7 @@ def run_review(
     `skips` are rules that people asked to leave out, as `rule`, `login` and `reason`; the report
     says so.
     """
-    config = configuration(change.base, config_file, profile)
+    config = load_configuration(change.base, config_file, profile)
     named = (*config.rules.disable, *(skip["rule"] for skip in skips))
     known = [rule.ID for rule in RULES]
     left_out = tuple(rule for name in named for rule in ids_meant(name, known))

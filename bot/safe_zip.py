@@ -34,7 +34,7 @@ class BadArchive(Exception):
 
 
 @contextmanager
-def opened(archive: bytes, most_members: int) -> Iterator[zipfile.ZipFile]:
+def open_archive(archive: bytes, most_members: int) -> Iterator[zipfile.ZipFile]:
     """The zip file, to be read inside. Raises `BadArchive`, also for what turns out to be broken
     there."""
     try:
@@ -46,12 +46,12 @@ def opened(archive: bytes, most_members: int) -> Iterator[zipfile.ZipFile]:
         raise BadArchive(type(error).__name__) from None
 
 
-def plain(member: zipfile.ZipInfo) -> bool:
+def is_plain_file(member: zipfile.ZipInfo) -> bool:
     """A file that is neither a link nor encrypted."""
     return not member.flag_bits & 1 and stat.S_IFMT(member.external_attr >> 16) in (0, stat.S_IFREG)
 
 
-def read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
     """A member of at most `most` bytes: what comes out counts, not what the archive says of it.
     Raises `BadArchive`."""
     made = bytearray()

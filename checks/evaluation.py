@@ -28,7 +28,7 @@ class LabelledPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class LabelledCase:
     """A labelled case.
 
     `from_base` are folders of the head tree that are taken from the base instead.
@@ -52,7 +52,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
+class ReportedFinding:
     """A finding, as far as scoring needs it."""
 
     rule: str
@@ -64,7 +64,7 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReviewOutcome:
     """A review of one change: its findings, or the error it died of.
 
     `seconds` is wall time. `megabytes` is the most memory that its process had held by its end;
@@ -73,7 +73,7 @@ class Outcome:
 
     base: str
     head: str
-    findings: tuple[Reported, ...]
+    findings: tuple[ReportedFinding, ...]
     seconds: float
     megabytes: float
     error: str = ""
@@ -99,13 +99,13 @@ class Score:
     """Per-rule scores, the cases that were missed, and the bugs reported on clean changes."""
 
     rules: dict[str, RuleScore] = field(default_factory=lambda: defaultdict(RuleScore))
-    missed: list[Case] = field(default_factory=list)
-    false_alarms: list[tuple[Outcome, Reported]] = field(default_factory=list)
+    missed: list[LabelledCase] = field(default_factory=list)
+    false_alarms: list[tuple[ReviewOutcome, ReportedFinding]] = field(default_factory=list)
     clean_changes: int = 0
     findings_per_change: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     megabytes: float = 0.0
-    errors: list[Outcome] = field(default_factory=list)
+    errors: list[ReviewOutcome] = field(default_factory=list)
 
     @property
     def recall_high(self) -> float:
@@ -134,9 +134,9 @@ class CaseError(ValueError):
         self.problem = problem
 
 
-def parse_cases(text: str) -> tuple[Case, ...]:
+def parse_cases(text: str) -> tuple[LabelledCase, ...]:
     """The cases of a JSONL file. Raises CaseError."""
-    cases: list[Case] = []
+    cases: list[LabelledCase] = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -147,12 +147,12 @@ def parse_cases(text: str) -> tuple[Case, ...]:
     return tuple(cases)
 
 
-def _case(raw: Mapping[str, Any]) -> Case:
+def _case(raw: Mapping[str, Any]) -> LabelledCase:
     places = [raw] if raw["kind"] == "bug" else []
     places += raw.get("also", [])
     # A variant is described by the commands that make its tree.
     folders = re.findall(r"git checkout \S+ -- ([^\s`]+)", raw.get("variant", ""))
-    return Case(
+    return LabelledCase(
         id=str(raw["id"]),
         kind=raw["kind"],
         base=raw["base"],
@@ -166,7 +166,7 @@ def _case(raw: Mapping[str, Any]) -> Case:
     )
 
 
-def hits(case: Case, findings: Iterable[Reported]) -> bool:
+def hits(case: LabelledCase, findings: Iterable[ReportedFinding]) -> bool:
     """Whether one of the findings is of the case's rule and stands at one of its places.
 
     A finding for a whole file (line 0) stands at all of its lines.
@@ -179,14 +179,15 @@ def hits(case: Case, findings: Iterable[Reported]) -> bool:
     return False
 
 
-def _is_near(finding: Reported, place: LabelledPlace) -> bool:
+def _is_near(finding: ReportedFinding, place: LabelledPlace) -> bool:
     if finding.path != place.path:
         return False
     return finding.line == 0 or finding.line - NEAR <= place.line <= finding.end_line + NEAR
 
 
 def score(
-    cases: Iterable[Case], outcomes: Mapping[tuple[str, str, tuple[str, ...]], Outcome]
+    cases: Iterable[LabelledCase],
+    outcomes: Mapping[tuple[str, str, tuple[str, ...]], ReviewOutcome],
 ) -> Score:
     """Score every case against the review of its change.
 
@@ -203,7 +204,7 @@ def score(
     return result
 
 
-def _count_outcome(result: Score, outcome: Outcome, clean: bool) -> None:
+def _count_outcome(result: Score, outcome: ReviewOutcome, clean: bool) -> None:
     result.findings_per_change.append(len(outcome.findings))
     result.seconds.append(outcome.seconds)
     result.megabytes = max(result.megabytes, outcome.megabytes)
@@ -217,7 +218,7 @@ def _count_outcome(result: Score, outcome: Outcome, clean: bool) -> None:
             result.false_alarms.append((outcome, finding))
 
 
-def _count_case(result: Score, case: Case, found: bool) -> None:
+def _count_case(result: Score, case: LabelledCase, found: bool) -> None:
     if case.pre_existing and not found:
         return
     rule = result.rules[case.rule]

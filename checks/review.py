@@ -16,7 +16,7 @@ from checks.lang.source import LARGEST, language
 from checks.registry import RULES
 
 
-class Verdict(StrEnum):
+class ReviewVerdict(StrEnum):
     """What the findings come to.
 
     `BLOCK` with a bug, `DISCUSS` with a suggestion or an open question, else `PASS`.
@@ -41,11 +41,11 @@ class Review:
     not_analysed: tuple[tuple[str, str], ...]
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ReviewVerdict:
         severities = {finding.severity for finding in self.findings if not finding.answered}
         if Severity.BUG in severities:
-            return Verdict.BLOCK
-        return Verdict.DISCUSS if severities - {Severity.CONVENTION} else Verdict.PASS
+            return ReviewVerdict.BLOCK
+        return ReviewVerdict.DISCUSS if severities - {Severity.CONVENTION} else ReviewVerdict.PASS
 
 
 def review(

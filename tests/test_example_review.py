@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.configuration import configuration
-from bot.git import Blobs, Git, change_set, resolve
+from bot.configuration import load_configuration
+from bot.git import BlobStore, Git, change_set, resolve
 from checks.core.change import PullRequest
 from checks.core.rule_ids import former_id
 from checks.registry import RULES
-from checks.review import Verdict, review
+from checks.review import ReviewVerdict, review
 from tests.example.build import build
 
 GPU = "custom_ops/gpu_ops/speculate_decoding/"
@@ -46,11 +46,11 @@ def reviewed(tmp_path_factory):
             example = build(Path(tmp_path_factory.mktemp(variant)), variant)
             git = Git(example.repo)
             pull = PullRequest(example.title, example.body, (), example.target_branch, known=True)
-            with Blobs(git) as blobs:
+            with BlobStore(git) as blobs:
                 change = change_set(
                     git, blobs, resolve(git, example.base, example.head, merge_base=False), pull
                 )
-                made[variant] = review(change, configuration(change.base, None, None), RULES)
+                made[variant] = review(change, load_configuration(change.base, None, None), RULES)
         return made[variant]
 
     return run
@@ -149,7 +149,7 @@ def test_conventions_of_the_first_push(reviewed):
 
 
 @pytest.mark.parametrize(
-    ("variant", "verdict"), [("first-push", Verdict.BLOCK), ("ngram-xpu-behind", None)]
+    ("variant", "verdict"), [("first-push", ReviewVerdict.BLOCK), ("ngram-xpu-behind", None)]
 )
 def test_verdicts(reviewed, variant, verdict):
     outcome = reviewed(variant)

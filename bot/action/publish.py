@@ -14,7 +14,7 @@ from bot.github import Client, GitHubError, RateLimited, urls
 from bot.github.client import Cache
 from bot.github.own_comments import PullPlace
 from bot.github.publish import close_outdated, post_review
-from bot.github.rate_limit import Pace
+from bot.github.rate_limit import RateLimiter
 
 Json = dict[str, Any]
 
@@ -43,7 +43,7 @@ def _client() -> Client:
     token = os.environ.get("GITHUB_TOKEN")
     if not token:
         raise UserError("action-token")
-    return Client(urls.api(), Auth.Token(token), Pace(), Cache())
+    return Client(urls.api(), Auth.Token(token), RateLimiter(), Cache())
 
 
 def _tidy(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bot.safe_zip import BadArchive, opened, plain, read
+from bot.safe_zip import BadArchive, is_plain_file, open_archive, read_member
 
 MOST_MEMBERS = 200
 LARGEST = 256 << 20
@@ -18,7 +18,7 @@ def members(archive: bytes, wanted: re.Pattern[str], largest: int = LARGEST) -> 
     Raises `BadArchive`.
     """
     contents: dict[str, bytes] = {}
-    with opened(archive, MOST_MEMBERS) as file:
+    with open_archive(archive, MOST_MEMBERS) as file:
         listed = file.infolist()
         names = {member.filename for member in listed}
         if len(names) < len(listed):
@@ -26,9 +26,9 @@ def members(archive: bytes, wanted: re.Pattern[str], largest: int = LARGEST) -> 
         for member in listed:
             if not wanted.fullmatch(member.filename) or member.is_dir():
                 continue
-            if not plain(member):
+            if not is_plain_file(member):
                 raise BadArchive("kind")
-            data = read(file, member, largest)
+            data = read_member(file, member, largest)
             largest -= len(data)
             contents[member.filename] = data
     return contents

@@ -65,7 +65,7 @@ def _workflow_jobs(client: Client, place: PullPlace, head: str) -> Iterator[Comm
         for job in jobs:
             yield CommitJob(convert.job(convert.Execution(run, job), ()), run)
         if not jobs:
-            yield CommitJob(convert.jobless(run), run)
+            yield CommitJob(convert.check_without_jobs(run), run)
 
 
 def _checks(client: Client, place: PullPlace, head: str, app: int) -> Iterator[CommitJob]:

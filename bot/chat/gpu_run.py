@@ -14,11 +14,11 @@ from urllib.parse import quote
 
 from bot.chat.context import Refusal, Task
 from bot.chat.permissions import METADATA, Permission, permission_of
-from bot.configuration import configuration
+from bot.configuration import load_configuration
 from bot.db.commands import GpuRun
 from bot.errors import UserError
-from bot.git import Blobs, Git, Range
-from bot.git.tree import trees
+from bot.git import BlobStore, Git, Range
+from bot.git.tree import open_trees
 from bot.github import Client, GitHubError, RateLimited, UncertainWrite
 from bot.github.app import ANALYSE, READ_CI, RUN
 from bot.jobs.requests import JobRequest
@@ -152,10 +152,10 @@ def _inputs(gpu_job: GpuJob, values: dict[str, str], ops: tuple[str, ...]) -> di
 
 def _configured_jobs(clone: Path, compared: Range) -> tuple[GpuJob, ...]:
     git = Git(clone)
-    with Blobs(git) as blobs:
-        base, _ = trees(git, blobs, compared.base, compared.head)
+    with BlobStore(git) as blobs:
+        base, _ = open_trees(git, blobs, compared.base, compared.head)
         try:
-            gpu_jobs = configuration(base, None, None).gpu_job
+            gpu_jobs = load_configuration(base, None, None).gpu_job
         except UserError:
             raise Refusal("kernels-config") from None
     for gpu_job in gpu_jobs:

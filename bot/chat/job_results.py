@@ -15,7 +15,7 @@ from bot.logprobs.store import FolderStore, find
 from bot.reports import logprobs as logprob_report
 from bot.web import tab_html
 from checks.ci.junit import read
-from checks.logprobs.compare import Outcome as Comparison
+from checks.logprobs.compare import ComparisonOutcome
 
 _MOST_LISTED = 20
 
@@ -65,7 +65,7 @@ def judge_logprobs(head: Path, base: Path | None, store: Path, words: Catalog) -
     return RunOutcome("failure", "run-logprobs", text, (tab,))
 
 
-def compare_logprobs(head: Path, base: Path | None, store: Path) -> dict[str, Comparison]:
+def compare_logprobs(head: Path, base: Path | None, store: Path) -> dict[str, ComparisonOutcome]:
     """The comparisons there can be: `run-against-base` and `run-against-baseline`."""
     sides = {"run-against-base": base, "run-against-baseline": _baseline(head, store)}
     comparisons = {}

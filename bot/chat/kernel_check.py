@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bot.chat.comment_job import CommentJob
-from bot.comment_text import size
+from bot.comment_text import utf16_length
 from bot.context.service_context import ServiceContext
 from bot.db.commands import GpuRun
 
@@ -45,7 +45,7 @@ def finish(
 ) -> None:
     """End it with GitHub's word for how it went, a title and the whole report."""
     client = context.app.client(job.installation, job.repository_id, _CHECKS)
-    if size(text) > _LARGEST:
+    if utf16_length(text) > _LARGEST:
         text = context.words("comments.cut")
     output = {"title": title, "summary": text}
     path = f"/repos/{job.repository}/check-runs/{begin(context, job, run)}"

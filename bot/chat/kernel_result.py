@@ -18,7 +18,7 @@ from bot.github.client import Json
 from bot.i18n.catalog import Catalog
 from bot.kernels import results
 from bot.reports import kernelpairs
-from bot.reports.kernelpairs import Judged, Report
+from bot.reports.kernelpairs import JudgedComparison, KernelReport
 from bot.safe_zip import BadArchive
 from bot.web import tab_html
 from checks.kernelrun.comparison import compare
@@ -110,7 +110,7 @@ def _judge_kernels(
     return RunOutcome(_CONCLUSIONS[verdict], f"kernels-{verdict}", text, (tab,))
 
 
-def _report(run: GpuRun, files: dict[str, bytes], summary: Json) -> Report:
+def _report(run: GpuRun, files: dict[str, bytes], summary: Json) -> KernelReport:
     edited = _edited_ops(summary)
     judged = []
     with tempfile.TemporaryDirectory(prefix="specbot-results-") as name:
@@ -125,8 +125,8 @@ def _report(run: GpuRun, files: dict[str, bytes], summary: Json) -> Report:
                 continue
             results_of = folder / f"under-{harness}"
             base, head = results.load(results_of / "base"), results.load(results_of / "head")
-            judged.append(Judged(harness, compare(base, head)))
-    return Report(run.base, run.head, tuple(judged), edited)
+            judged.append(JudgedComparison(harness, compare(base, head)))
+    return KernelReport(run.base, run.head, tuple(judged), edited)
 
 
 def _edited_ops(summary: Json) -> tuple[str, ...]:

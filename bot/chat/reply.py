@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from bot.chat.comment_job import CommentJob
-from bot.comment_text import size
+from bot.comment_text import utf16_length
 from bot.github import App, Client
 from bot.github.client import Json
 from bot.i18n.escape import Markdown
@@ -30,9 +30,9 @@ def format_answer(job: CommentJob, number: int, text: str, cut: str) -> str:
     if number < len(job.said):
         name, arguments = job.said[number]
         head += Markdown().code(f"/{name} {arguments}".rstrip()) + "\n\n"
-    room = LARGEST - size(head)
-    if size(text) > room:
-        text = _first_lines(text, room - size(cut) - 2) + "\n\n" + cut
+    room = LARGEST - utf16_length(head)
+    if utf16_length(text) > room:
+        text = _first_lines(text, room - utf16_length(cut) - 2) + "\n\n" + cut
     return head + text
 
 
@@ -40,7 +40,7 @@ def _first_lines(text: str, room: int) -> str:
     """The first lines of `text`, as many as fit."""
     lines = []
     for line in text.split("\n"):
-        room -= size(line) + 1
+        room -= utf16_length(line) + 1
         if room < 0:
             break
         lines.append(line)

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bot.safe_zip import BadArchive, opened, plain, read
+from bot.safe_zip import BadArchive, is_plain_file, open_archive, read_member
 
 # A test run's results are some megabytes; what is much more is no report, or a bomb.
 MOST_MEMBERS = 5_000
@@ -37,9 +37,9 @@ def reports(archive: bytes) -> Iterator[ArchivedReport]:
     left out.
     """
     left, files = LARGEST_ALL, 0
-    with opened(archive, MOST_MEMBERS) as file:
+    with open_archive(archive, MOST_MEMBERS) as file:
         for member in filter(_wanted, file.infolist()):
-            data = read(file, member, min(left, LARGEST_FILE))
+            data = read_member(file, member, min(left, LARGEST_FILE))
             left -= len(data)
             kind = _kind(data)
             if kind is None:
@@ -52,7 +52,7 @@ def reports(archive: bytes) -> Iterator[ArchivedReport]:
 
 def _wanted(member: zipfile.ZipInfo) -> bool:
     name = member.filename.replace("\\", "/")
-    if member.is_dir() or not plain(member):
+    if member.is_dir() or not is_plain_file(member):
         return False
     if name.startswith("/") or ":" in name or ".." in name.split("/"):
         return False

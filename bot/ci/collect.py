@@ -147,7 +147,7 @@ def _jobs(fetch: TolerantFetch, head: str) -> _CommitJobs:
         jobs = _jobs_of_run(fetch, run)
         executions += [Execution(run, job) for job in jobs]
         if not jobs and run["conclusion"] not in _FINE_WITHOUT_JOBS:
-            others.append(convert.jobless(run))
+            others.append(convert.check_without_jobs(run))
     ids = {execution.job["id"] for execution in executions}
     commit = f"{path}/commits/{head}"
     check_runs = fetch.listed(

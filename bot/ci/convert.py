@@ -93,7 +93,7 @@ def job(last: Execution, before: tuple[Execution, ...]) -> Job:
     )
 
 
-def jobless(run: Json) -> Job:
+def check_without_jobs(run: Json) -> Job:
     """A workflow run that has no job: it waits for an approval, or its file cannot be read."""
     return Job(
         id=f"run-{run['id']}",

@@ -191,7 +191,7 @@ def _identity(failure: Json) -> str:
     return str(failure["signature"] or failure["category"])
 
 
-def in_file(path: Path, *, new: bool) -> History:
+def open_history(path: Path, *, new: bool) -> History:
     """The history in an SQLite file, made where it is `new`.
 
     Raises `UserError` for what is none.

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from bot.errors import UserError
 from bot.git import Git, resolve
-from bot.logprobs.answer import answered
+from bot.logprobs.answer import with_record_evidence
 from bot.pipeline import open_change, run_review
 from checks.ci.analyse import analyse
 from checks.ci.folder import RUN, FolderError, load
@@ -34,7 +34,7 @@ class Folder:
         return path.open("rb")
 
 
-def read(folder: Path) -> CIRun:
+def read_run(folder: Path) -> CIRun:
     """The run that is saved in `folder`."""
     if not folder.is_dir():
         raise UserError("no-directory", path=str(folder))
@@ -48,7 +48,7 @@ def read(folder: Path) -> CIRun:
         ) from error
 
 
-def reported(
+def report_on_run(
     saved: CIRun,
     files: Folder,
     repo: str | None = None,
@@ -73,6 +73,6 @@ def reported(
     with open_change(git, compared, PullRequest()) as change:
         report = run_review(change)
         if records:
-            report = answered(report, *records)
+            report = with_record_evidence(report, *records)
         review = report.review
         return analyse(saved, files, change, review.findings, review.config)

@@ -13,7 +13,7 @@ from bot.errors import UserError
 from bot.github import Client, GitHubError, download, urls
 from bot.github.client import Cache, Json
 from bot.github.own_comments import PullPlace
-from bot.github.rate_limit import Pace
+from bot.github.rate_limit import RateLimiter
 
 # The first that is set gives the token. It is never an argument: those are seen by everybody on the
 # machine.
@@ -73,7 +73,7 @@ def from_environment(place: PullPlace) -> Source:
     if token is None:
         raise UserError("ci-token", names=list(TOKENS))
     api = urls.api()
-    return Source(Client(api, Auth.Token(token), Pace(), Cache()), api, token, place)
+    return Source(Client(api, Auth.Token(token), RateLimiter(), Cache()), api, token, place)
 
 
 def place_of(text: str) -> PullPlace:

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.ci import collect
-from bot.ci.history import in_file
-from bot.ci.run_folder import Folder, read, reported
+from bot.ci.history import open_history
+from bot.ci.run_folder import Folder, read_run, report_on_run
 from bot.ci.source import from_environment, place_of
 from bot.errors import UserError
 from bot.files import write_output
@@ -18,7 +18,7 @@ from bot.reports.ci import CIView, render, stats
 from bot.reports.json_v1 import plain
 from checks.ci.model import CIRun
 from checks.ci.report import CIReport
-from checks.ci.report_diff import since
+from checks.ci.report_diff import diff_runs
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _stats(args: argparse.Namespace) -> int:
     """Say how often verdicts were right."""
-    precisions = in_file(Path(args.db), new=False).precisions()
+    precisions = open_history(Path(args.db), new=False).precisions()
     write_output(stats.render(precisions, args.format, args.lang), args.output)
     return 0
 
@@ -58,10 +58,12 @@ def _collected_text(saved: CIRun, folder: str, words: Catalog) -> str:
 def _report(args: argparse.Namespace) -> int:
     """Write the report of a saved run."""
     folder = Path(args.folder)
-    saved = read(folder)
+    saved = read_run(folder)
     previous = _previous_run(args, saved)
-    report = reported(saved, Folder(folder), args.repo, args.base, args.head, args.records or ())
-    changes = since(previous, saved) if previous is not None else None
+    report = report_on_run(
+        saved, Folder(folder), args.repo, args.base, args.head, args.records or ()
+    )
+    changes = diff_runs(previous, saved) if previous is not None else None
     write_output(render(CIView(report, changes), args.format, args.lang), args.output)
     if args.db:
         _remember(args.db, saved, report)
@@ -72,17 +74,17 @@ def _previous_run(args: argparse.Namespace, saved: CIRun) -> CIRun | None:
     """The run of the last report: the one that is named, else the database's where that is
     older."""
     if args.since:
-        return read(Path(args.since))
+        return read_run(Path(args.since))
     if not args.db:
         return None
-    last = in_file(Path(args.db), new=True).last(saved.pull.repo, saved.pull.number)
+    last = open_history(Path(args.db), new=True).last(saved.pull.repo, saved.pull.number)
     if last is None or last.collected >= saved.collected:
         return None
     return last
 
 
 def _remember(file: str, saved: CIRun, report: CIReport) -> None:
-    history = in_file(Path(file), new=True)
+    history = open_history(Path(file), new=True)
     history.record(saved, plain(report))
     history.reported(saved)
 

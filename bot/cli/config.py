@@ -8,7 +8,7 @@ from pathlib import Path
 from bot.configuration import parse_configuration
 from bot.errors import UserError
 from bot.files import read_text, write_output
-from bot.git import Blobs, Git, GitTree, head_tree
+from bot.git import BlobStore, Git, GitTree, head_tree
 from bot.i18n.catalog import Catalog
 from checks.core.config import FILE
 
@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     tree: GitTree | None
     try:
         git = Git(Path())
-        with Blobs(git) as blobs:
+        with BlobStore(git) as blobs:
             tree = head_tree(git, blobs)
     except UserError:
         # Outside a repository the profile is what the file says, else the generic one.

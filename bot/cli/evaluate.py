@@ -19,15 +19,22 @@ from functools import cache
 from pathlib import Path
 
 import checks
-from bot.configuration import configuration
+from bot.configuration import load_configuration
 from bot.errors import UserError
 from bot.files import read_text, write_output
-from bot.git import Blobs, Git, change_set, resolve
+from bot.git import BlobStore, Git, change_set, resolve
 from bot.i18n.catalog import Catalog
 from bot.reports.evaluation import plot, summary, table
 from checks.core.change import ChangeSet, PullRequest
 from checks.core.tree import PatchedTree
-from checks.evaluation import Case, CaseError, Outcome, Reported, parse_cases, score
+from checks.evaluation import (
+    CaseError,
+    LabelledCase,
+    ReportedFinding,
+    ReviewOutcome,
+    parse_cases,
+    score,
+)
 from checks.registry import RULES
 from checks.review import review
 
@@ -69,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     return 3 if scored.errors else 0
 
 
-def _cases(args: argparse.Namespace) -> tuple[Case, ...]:
+def _cases(args: argparse.Namespace) -> tuple[LabelledCase, ...]:
     """The labelled cases of the file that is named, of the rules that are named."""
     if args.cases is None:
         return ()
@@ -85,7 +92,7 @@ def _cases(args: argparse.Namespace) -> tuple[Case, ...]:
     return tuple(case for case in cases if case.kind == "clean" or case.rule in args.rule)
 
 
-def _labelled_jobs(cases: Iterable[Case], args: argparse.Namespace) -> list[_Job]:
+def _labelled_jobs(cases: Iterable[LabelledCase], args: argparse.Namespace) -> list[_Job]:
     changes = dict.fromkeys(case.change for case in cases)
     return [_job(args, *change) for change in changes]
 
@@ -104,7 +111,7 @@ def _job(args: argparse.Namespace, base: str, head: str, from_base: tuple[str, .
     return _Job(args.repo, base, head, from_base, rules, args.persona == "pedantic")
 
 
-def _outcomes(jobs: list[_Job], args: argparse.Namespace) -> Iterator[tuple[Key, Outcome]]:
+def _outcomes(jobs: list[_Job], args: argparse.Namespace) -> Iterator[tuple[Key, ReviewOutcome]]:
     """The outcome of each job: from the resume file where it has one, else computed and noted
     there."""
     known = dict(_read_notes(args.resume))
@@ -123,7 +130,7 @@ def _outcomes(jobs: list[_Job], args: argparse.Namespace) -> Iterator[tuple[Key,
             yield job.key, outcome
 
 
-def _read_notes(path: str | None) -> Iterator[tuple[Key, Outcome]]:
+def _read_notes(path: str | None) -> Iterator[tuple[Key, ReviewOutcome]]:
     """What `_note` wrote for the checks as they are now."""
     if path is None or not Path(path).exists():
         return
@@ -135,10 +142,10 @@ def _read_notes(path: str | None) -> Iterator[tuple[Key, Outcome]]:
         if note.get("code") != _checks_digest():
             continue
         key = (note["base"], note["head"], tuple(note["from_base"]))
-        findings = tuple(Reported(**finding) for finding in note["findings"])
+        findings = tuple(ReportedFinding(**finding) for finding in note["findings"])
         yield (
             key,
-            Outcome(
+            ReviewOutcome(
                 note["base"],
                 note["head"],
                 findings,
@@ -149,7 +156,7 @@ def _read_notes(path: str | None) -> Iterator[tuple[Key, Outcome]]:
         )
 
 
-def _note(path: str | None, job: _Job, outcome: Outcome) -> None:
+def _note(path: str | None, job: _Job, outcome: ReviewOutcome) -> None:
     if path is not None:
         line = {**asdict(outcome), "from_base": list(job.from_base), "code": _checks_digest()}
         with Path(path).open("a", encoding="utf-8") as file:
@@ -175,13 +182,13 @@ def _show_progress(done: int, total: int, lang: str) -> None:
     sys.stderr.flush()
 
 
-def _review(job: _Job) -> Outcome:
+def _review(job: _Job) -> ReviewOutcome:
     """One review, in a worker process.
 
     This is an edge of the process: whatever a rule raises becomes the outcome's error.
     """
     started = time.perf_counter()
-    findings: tuple[Reported, ...] = ()
+    findings: tuple[ReportedFinding, ...] = ()
     error = ""
     try:
         findings = tuple(_findings(job))
@@ -191,7 +198,7 @@ def _review(job: _Job) -> Outcome:
     except Exception:
         error = traceback.format_exc(limit=-6)
     seconds = round(time.perf_counter() - started, 3)
-    return Outcome(job.base, job.head, findings, seconds, _megabytes(), error)
+    return ReviewOutcome(job.base, job.head, findings, seconds, _megabytes(), error)
 
 
 def _megabytes() -> float:
@@ -203,18 +210,18 @@ def _megabytes() -> float:
     return round(max(own, children) * unit / 1e6, 1)
 
 
-def _findings(job: _Job) -> Iterator[Reported]:
+def _findings(job: _Job) -> Iterator[ReportedFinding]:
     git = Git(Path(job.repo))
     rules = [rule for rule in RULES if not job.rules or rule.ID in job.rules]
     words = Catalog("en")
-    with Blobs(git) as blobs:
+    with BlobStore(git) as blobs:
         compared = resolve(git, job.base, job.head, merge_base=False)
         change = _variant(change_set(git, blobs, compared, PullRequest()), job.from_base)
-        config = configuration(change.base, None, None)
+        config = load_configuration(change.base, None, None)
         outcome = review(change, config, rules, pedantic=job.pedantic)
         for finding in outcome.findings:
             place = finding.location
-            yield Reported(
+            yield ReportedFinding(
                 finding.rule,
                 finding.severity.value,
                 place.path,

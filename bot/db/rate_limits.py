@@ -15,7 +15,7 @@ from dbos import DBOS
 
 from bot.db.engine import create, lock
 from bot.github import Endpoint, RateLimited
-from bot.github.rate_limit import HOUR, Pace
+from bot.github.rate_limit import HOUR, RateLimiter
 
 _LOCK = 7318
 _TABLES = sa.MetaData()
@@ -40,7 +40,7 @@ class WriteLedger:
         self._hourly = endpoint.hourly
         create(engine, _TABLES)
 
-    def pace(self, installation: int) -> Pace:
+    def pace(self, installation: int) -> RateLimiter:
         """The pace that all workers keep together for `installation`."""
         return _SharedPace(self, installation, self._gap, self._hourly)
 
@@ -90,7 +90,7 @@ class WriteLedger:
         return moment
 
 
-class _SharedPace(Pace):
+class _SharedPace(RateLimiter):
     """Waits for a moment that is near, and raises `RateLimited` where the next one is not."""
 
     patience = 2.0

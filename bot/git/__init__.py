@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from bot.git.blobs import Blobs
+from bot.git.blobs import BlobStore
 from bot.git.command import Git
 from bot.git.diff import read_diff, start_diff
 from bot.git.revisions import Range, object_id, resolve
-from bot.git.tree import GitTree, list_trees, read_trees, trees
+from bot.git.tree import GitTree, list_trees, open_trees, read_trees
 from checks.core.change import ChangeSet, PullRequest
 from checks.lang.source import language
 
-__all__ = ["Blobs", "Git", "GitTree", "Range", "change_set", "head_tree", "object_id", "resolve"]
+__all__ = [
+    "BlobStore",
+    "Git",
+    "GitTree",
+    "Range",
+    "change_set",
+    "head_tree",
+    "object_id",
+    "resolve",
+]
 
 
-def change_set(git: Git, blobs: Blobs, compared: Range, pull: PullRequest) -> ChangeSet:
+def change_set(git: Git, blobs: BlobStore, compared: Range, pull: PullRequest) -> ChangeSet:
     """The change from `compared.base` to `compared.head`; the trees read through `blobs` while it
     is open."""
     # All four gits begin before anything waits for one of them.
@@ -27,6 +36,6 @@ def change_set(git: Git, blobs: Blobs, compared: Range, pull: PullRequest) -> Ch
     return ChangeSet(base, head, files, pull, compared.base, compared.head)
 
 
-def head_tree(git: Git, blobs: Blobs) -> GitTree:
+def head_tree(git: Git, blobs: BlobStore) -> GitTree:
     """The tree of the current commit."""
-    return trees(git, blobs, "HEAD", "HEAD")[1]
+    return open_trees(git, blobs, "HEAD", "HEAD")[1]

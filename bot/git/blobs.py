@@ -13,7 +13,7 @@ from bot.git.command import Git, raise_git_error
 from checks.core.words import contains_word, find_word
 
 
-class Blobs:
+class BlobStore:
     """Blobs by object id, shared by the base and the head tree. Close it, or use it in a `with`."""
 
     def __init__(self, git: Git) -> None:
@@ -26,7 +26,7 @@ class Blobs:
         self._loaded = True
         self._holders: dict[tuple[str, str], list[str]] = {}
 
-    def __enter__(self) -> Blobs:
+    def __enter__(self) -> BlobStore:
         return self
 
     def __exit__(self, *_: object) -> None:

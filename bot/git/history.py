@@ -11,7 +11,7 @@ from bot.git.history_prefetch import HistoryQueries
 from bot.git.references import commit, parse_log, references
 from checks.core.change import ChangeSet, FileChange
 from checks.core.finding import Side
-from checks.summary.model import Commit, Earlier, History
+from checks.summary.model import BlamedCommit, ChangeHistory, Commit
 
 _BLAMED = re.compile(r"\^?([0-9a-f]{39,64})\s.*?(\d+)\)")
 # `Fixed the hang` is a fix, `a fixed stride` is none.
@@ -25,7 +25,7 @@ _MOST_FIXES = 4
 _LOG = 300
 
 
-def history(queries: HistoryQueries, change: ChangeSet) -> History:
+def history(queries: HistoryQueries, change: ChangeSet) -> ChangeHistory:
     """The past of `change`; what a tree without a commit or a shallow clone cannot tell is left
     empty."""
     message = queries.head_message.text()
@@ -35,7 +35,7 @@ def history(queries: HistoryQueries, change: ChangeSet) -> History:
     blames: dict[FileChange, str] = {}
     for file, blame in zip(queries.files, queries.blames, strict=True):
         blames[file] = blame.text()
-    return History(
+    return ChangeHistory(
         subject=subject,
         message=message.strip(),
         references=references(
@@ -89,7 +89,7 @@ def _is_fix(subject: str) -> bool:
 
 def _blamed_commits(
     change: ChangeSet, blames: dict[FileChange, str], commits: dict[FileChange, dict[str, Commit]]
-) -> tuple[Earlier, ...]:
+) -> tuple[BlamedCommit, ...]:
     """The commits that wrote most of the lines that went away, with the fixes to the same files
     since."""
     line_counts: Counter[str] = Counter()
@@ -111,7 +111,9 @@ def _blamed_commits(
     earlier = []
     for name in most[:_MOST_EARLIER]:
         fixes_since = tuple(fixes[name].values())[:_MOST_FIXES]
-        earlier.append(Earlier(known[name], tuple(symbols[name]), line_counts[name], fixes_since))
+        earlier.append(
+            BlamedCommit(known[name], tuple(symbols[name]), line_counts[name], fixes_since)
+        )
     return tuple(earlier)
 
 

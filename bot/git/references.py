@@ -9,7 +9,7 @@ from typing import NamedTuple
 from bot.git.command import Git
 from bot.git.revisions import Range
 from checks.core.change import PullRequest
-from checks.summary.model import Commit, Reference
+from checks.summary.model import Commit, PullReference
 
 _NUMBER = re.compile(r"(?<![\w/&])(?:#|pull/|PR[- ]?#?)(\d{1,6})\b")
 _OWN = re.compile(r"\(#(\d+)\)\s*$")
@@ -46,7 +46,7 @@ def references(
     messages: str,
     subject: str,
     commits: Sequence[CommitLine],
-) -> tuple[Reference, ...]:
+) -> tuple[PullReference, ...]:
     """Pull requests and issues that the title, the body and the commits' `messages` name, and
     commits with the same patch.
 
@@ -60,7 +60,7 @@ def references(
     found = []
     for number in numbers:
         kind = "cherry-pick" if number in picked else "mentioned"
-        found.append(Reference(number, kind, merged.get(number)))
+        found.append(PullReference(number, kind, merged.get(number)))
     known = {merged_commit.id for merged_commit in merged.values()}
     return (*found, *_same_patch(git, compared, title, commits, known))
 
@@ -115,7 +115,7 @@ def _by_number(commits: Sequence[CommitLine], numbers: Sequence[int]) -> dict[in
 
 def _same_patch(
     git: Git, compared: Range, title: str, commits: Iterable[CommitLine], known: set[str]
-) -> Iterator[Reference]:
+) -> Iterator[PullReference]:
     """Commits of any branch under the same title, whose patch is the very same."""
     core = _core(title)
     # A title without a long word says too little.
@@ -134,7 +134,7 @@ def _same_patch(
         return
     for candidate in candidates[:_MOST_ALIKE]:
         if _patch_id(git, f"{candidate.id}^", candidate.id) == own:
-            yield Reference(candidate.pull, "same-patch", candidate)
+            yield PullReference(candidate.pull, "same-patch", candidate)
 
 
 def _core(title: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from bot.git.blobs import Blobs
+from bot.git.blobs import BlobStore
 from bot.git.command import Git, GitJob
-from checks.core.tree import Match
+from checks.core.tree import WordMatch
 from checks.lang.source import LARGEST, language
 
 _LINK = b"120000"
@@ -20,7 +20,7 @@ class GitTree:
     ids by path, `sizes` the bytes of each object.
     """
 
-    def __init__(self, blobs: Blobs, oids: dict[str, str], sizes: dict[str, int]) -> None:
+    def __init__(self, blobs: BlobStore, oids: dict[str, str], sizes: dict[str, int]) -> None:
         self._blobs = blobs
         self._oids = oids
         self._sizes = sizes
@@ -50,12 +50,12 @@ class GitTree:
                 sources.add((oid, kind))
         return sources
 
-    def find(self, word: str, language: str = "") -> tuple[Match, ...]:
+    def find(self, word: str, language: str = "") -> tuple[WordMatch, ...]:
         lines = dict(self._blobs.find(word, language))
         matches = []
         for path in self._files_holding(lines, language):
             for number, text in lines[self._oids[path]]:
-                matches.append(Match(path, number, text))
+                matches.append(WordMatch(path, number, text))
         return tuple(matches)
 
     def paths_containing(self, word: str, language: str = "") -> tuple[str, ...]:
@@ -75,7 +75,7 @@ class GitTree:
         return sorted(paths)
 
 
-def trees(git: Git, blobs: Blobs, base: str, head: str) -> tuple[GitTree, GitTree]:
+def open_trees(git: Git, blobs: BlobStore, base: str, head: str) -> tuple[GitTree, GitTree]:
     """The two trees over the same blobs; what both of them search is read once."""
     return read_trees(blobs, list_trees(git, base, head))
 
@@ -85,7 +85,7 @@ def list_trees(git: Git, *revisions: str) -> list[GitJob]:
     return [GitJob(git, "ls-tree", "-r", "-z", "-l", "--full-tree", tree) for tree in revisions]
 
 
-def read_trees(blobs: Blobs, listings: list[GitJob]) -> tuple[GitTree, GitTree]:
+def read_trees(blobs: BlobStore, listings: list[GitJob]) -> tuple[GitTree, GitTree]:
     """The two trees whose files git lists."""
     base, head = (GitTree(blobs, *_entries(listing.output())) for listing in listings)
     blobs.search_in(base.searched() | head.searched())

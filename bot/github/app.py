@@ -17,7 +17,7 @@ from github import Auth
 from pydantic import SecretStr
 
 from bot.github.client import Cache, Client, GitHubError
-from bot.github.rate_limit import Pace
+from bot.github.rate_limit import RateLimiter
 from bot.github.urls import API, SERVER
 
 # What each task needs. GitHub refuses the rest, whatever a bug of ours or a clever comment would
@@ -81,15 +81,15 @@ class App:
         endpoint: Endpoint,
         app_id: int,
         private_key: str,
-        pace: Callable[[int], Pace] | None = None,
+        pace: Callable[[int], RateLimiter] | None = None,
     ) -> None:
         self.endpoint = endpoint
-        self._new_pace = pace or (lambda _: Pace(endpoint.gap, endpoint.hourly))
+        self._new_pace = pace or (lambda _: RateLimiter(endpoint.gap, endpoint.hourly))
         self.id = app_id
         self._key = private_key
         self._lock = threading.Lock()
         self._tokens: dict[tuple[int, int | None, tuple[tuple[str, str], ...]], _Token] = {}
-        self._paces: dict[int, Pace] = {}
+        self._paces: dict[int, RateLimiter] = {}
         self._cache = Cache()
 
     @cached_property
@@ -105,7 +105,7 @@ class App:
 
         # 60 s into the past, because GitHub refuses a token of a clock that runs ahead.
         auth = Auth.AppAuth(self.id, sign_func=sign, jwt_issued_at=-60, jwt_expiry=300)
-        pace = Pace(self.endpoint.gap, self.endpoint.hourly)
+        pace = RateLimiter(self.endpoint.gap, self.endpoint.hourly)
         return Client(self.endpoint.api, auth, pace, self._cache)
 
     def client(self, installation: int, repository: int, permissions: Mapping[str, str]) -> Client:
@@ -129,7 +129,7 @@ class App:
         token = Auth.Token(self.token(installation, None, {"metadata": "read"}))
         return Client(self.endpoint.api, token, self._pace(installation), self._cache)
 
-    def _pace(self, installation: int) -> Pace:
+    def _pace(self, installation: int) -> RateLimiter:
         with self._lock:
             if installation not in self._paces:
                 self._paces[installation] = self._new_pace(installation)

@@ -22,7 +22,7 @@ import requests
 from github import Auth, Github
 from github.GithubException import GithubException
 
-from bot.github.rate_limit import Pace
+from bot.github.rate_limit import RateLimiter
 
 Json = dict[str, Any]
 # The description that our tests hold every request against.
@@ -87,7 +87,7 @@ class Client:
         self,
         url: str,
         auth: Auth.Auth,
-        pace: Pace,
+        pace: RateLimiter,
         cache: Cache,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:

@@ -10,7 +10,7 @@ from bot.comment_text import fingerprint_in
 from bot.github.client import Client, Json
 from bot.github.own_comments import PullPlace, pages
 from checks.core.change import PullRequest
-from checks.summary.discussion import Comment, Thread
+from checks.summary.discussion import ReviewComment, Thread
 
 _WHO = "author { __typename login } body viewerDidAuthor"
 _THREADS = f"""
@@ -100,12 +100,12 @@ def _without_lines(client: Client, place: PullPlace, what: str) -> Iterator[Thre
                 yield Thread((comment,), url=node["url"])
 
 
-def _comment(node: Json, author: Json | None) -> Comment:
+def _comment(node: Json, author: Json | None) -> ReviewComment:
     """A comment is ours where it has our mark and an App wrote it: anybody can copy a mark."""
     writer = node["author"] or {"__typename": "User", "login": _GHOST}
     is_bot = writer["__typename"] == "Bot"
     has_mark = fingerprint_in(node["body"]) is not None
-    return Comment(
+    return ReviewComment(
         author=writer["login"],
         body=node["body"],
         by_author=author is not None and writer["login"] == author["login"],

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bot.comment_text import fingerprint_in, review_in, size
+from bot.comment_text import fingerprint_in, review_in, utf16_length
 from bot.github import own_comments
 from bot.github.client import Client, GitHubError, Json
 from bot.github.own_comments import PostedThread, PullPlace
@@ -94,7 +94,7 @@ def _with_comments(body: str, comments: Iterable[Json]) -> str:
         lines = "-".join(str(comment[key]) for key in ("start_line", "line") if key in comment)
         path = str(comment["path"]).replace("`", "'")
         text = f"\n### `{path}:{lines}`\n\n{comment['body']}"
-        if size(body) + size(text) > _LARGEST:
+        if utf16_length(body) + utf16_length(text) > _LARGEST:
             break
         body += text
     return body

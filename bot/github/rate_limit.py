@@ -11,7 +11,7 @@ from collections.abc import Callable
 HOUR = 3600.0
 
 
-class Pace:
+class RateLimiter:
     """The writes of one installation from this process: `gap` seconds apart, at most `hourly` in an
     hour.
 

@@ -15,10 +15,10 @@ from bot.i18n.catalog import Catalog
 from bot.kernels import package, results, runs
 from bot.kernels.package import Package
 from bot.reports import kernelpairs, kernelrun
-from bot.reports.kernelpairs import Judged, Report
+from bot.reports.kernelpairs import JudgedComparison, KernelReport
 from checks.kernelrun import trusted_files
 from checks.kernelrun.comparison import compare as compare_runs
-from checks.kernelrun.model import Status
+from checks.kernelrun.model import CaseStatus
 
 GPU = Path("/dev/nvidia0")
 
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     progress.clear()
     results.save(done, folder)
     write_output(kernelrun.render(done, args.format, args.lang), None)
-    return int(any(c.status not in (Status.OK, Status.UNSUPPORTED) for c in done.cases))
+    return int(any(c.status not in (CaseStatus.OK, CaseStatus.UNSUPPORTED) for c in done.cases))
 
 
 def compare(args: argparse.Namespace) -> int:
@@ -51,22 +51,26 @@ def compare(args: argparse.Namespace) -> int:
 
 def pairs(
     git: Git, revisions: Range, planned: Callable[[Package], runs.Plan], progress: runs.Progress
-) -> Report:
+) -> KernelReport:
     """Both revisions' kernels under base's harness, and under head's too where that is another.
 
     `planned` says what is run of base's package.
     """
     base, head = package.revisions(git, revisions.base, revisions.head)
     plan, edited = planned(base), trusted_files.edited(base, head)
-    judged = [Judged("base", compare_runs(*runs.against(base, head, base, plan, progress)))]
+    judged = [
+        JudgedComparison("base", compare_runs(*runs.against(base, head, base, plan, progress)))
+    ]
     if edited and package.runnable(head):
         # Ops that head adds are known to head's cases alone, and run where all do.
         everything = plan.ops == trusted_files.ops(base)
         own = replace(
             plan, ops=tuple(op for op in trusted_files.ops(head) if everything or op in plan.ops)
         )
-        judged.append(Judged("head", compare_runs(*runs.against(base, head, head, own, progress))))
-    return Report(revisions.base, revisions.head, tuple(judged), edited)
+        judged.append(
+            JudgedComparison("head", compare_runs(*runs.against(base, head, head, own, progress)))
+        )
+    return KernelReport(revisions.base, revisions.head, tuple(judged), edited)
 
 
 def diff(args: argparse.Namespace) -> int:
@@ -76,7 +80,7 @@ def diff(args: argparse.Namespace) -> int:
     """
     base, head = (results.load(Path(folder)) for folder in (args.base, args.head))
     comparison = compare_runs(base, head)
-    report = Report(args.base, args.head, (Judged("", comparison),))
+    report = KernelReport(args.base, args.head, (JudgedComparison("", comparison),))
     write_output(kernelpairs.render(report, args.format, args.lang), None)
     return 2 if comparison.apart else int(report.worse)
 
@@ -99,7 +103,7 @@ def _folder(name: str) -> Path:
     return folder
 
 
-def save(report: Report, folder: Path, language: str) -> None:
+def save(report: KernelReport, folder: Path, language: str) -> None:
     """Write all results of a comparison, `kernels.md` and `kernels.json`."""
     for judged in report.judged:
         for side, done in (("base", judged.comparison.base), ("head", judged.comparison.head)):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import bot
 from bot.errors import UserError
-from bot.git import Blobs, Git
-from bot.git.tree import trees
+from bot.git import BlobStore, Git
+from bot.git.tree import open_trees
 from checks.kernelrun.trusted_files import PACKAGE, ops
 
 Package = dict[str, bytes]
@@ -33,8 +33,8 @@ def revisions(git: Git, base: str, head: str) -> tuple[Package, Package]:
     attribute of a hostile tree has a say. Links and submodules are left out.
     """
     packages = []
-    with Blobs(git) as blobs:
-        for tree in trees(git, blobs, base, head):
+    with BlobStore(git) as blobs:
+        for tree in open_trees(git, blobs, base, head):
             package = {}
             for path in tree.paths():
                 is_module = path.startswith(f"{PACKAGE}/") and path.endswith(".py")

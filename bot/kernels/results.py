@@ -8,13 +8,13 @@ from pathlib import Path
 from bot.errors import UserError
 from bot.reports.kernelrun import results_json
 from checks.kernelrun.files import RunFileError, from_json
-from checks.kernelrun.model import Run
+from checks.kernelrun.model import KernelRunResult
 from checks.kernelrun.tensors import Tensor, TensorError, read, write
 
 RESULTS, OUTPUTS = "results.json", "outputs.safetensors"
 
 
-def save(run: Run, folder: Path) -> None:
+def save(run: KernelRunResult, folder: Path) -> None:
     """Write both files into `folder`, which is created if needed. Raises `UserError`."""
     text = results_json(run)
     try:
@@ -25,7 +25,7 @@ def save(run: Run, folder: Path) -> None:
         raise UserError("unwritable", path=str(folder), reason=error.strerror) from error
 
 
-def load(folder: Path) -> Run:
+def load(folder: Path) -> KernelRunResult:
     """Read the run in `folder`. Raises `UserError` where files are missing or are not results."""
     path = folder / RESULTS
     try:

@@ -12,7 +12,7 @@ from bot.kernels.package import Package
 from bot.kernels.process import OpJob, OpResult, run
 from checks.kernelrun import trusted_files
 from checks.kernelrun.judge import HarnessProcess, Standard, Tensors, judge, merge_processes
-from checks.kernelrun.model import Case, Run
+from checks.kernelrun.model import KernelCase, KernelRunResult
 
 Progress = Callable[[str, str, int, int], None]
 """Called all the while with op, side, process number and number of processes."""
@@ -45,7 +45,7 @@ class _Side:
     harness: str
     versions: dict[str, str] = field(default_factory=dict)
     device: dict[str, object] = field(default_factory=dict)
-    cases: list[Case] = field(default_factory=list)
+    cases: list[KernelCase] = field(default_factory=list)
     outputs: dict[str, Tensors] = field(default_factory=dict)
     bandwidths: list[float] = field(default_factory=list)
 
@@ -64,14 +64,14 @@ class _Side:
             for case, tensors in process.outputs.items():
                 self.outputs[f"{op}/{case}"] = tensors
 
-    def run(self, plan: Plan) -> Run:
+    def run(self, plan: Plan) -> KernelRunResult:
         """The whole run. Only tensors that a case names are kept."""
         tensors = {}
         for case in self.cases:
             for output in case.outputs:
                 name = f"{case.op}/{case.name}"
                 tensors[f"{name}/{output.name}"] = self.outputs[name][output.name]
-        return Run(
+        return KernelRunResult(
             versions={"specbot": bot.__version__} | self.versions,
             device=self.device,
             harness=self.harness,
@@ -96,7 +96,7 @@ def chosen(package: Package, wanted: Sequence[str]) -> tuple[str, ...]:
     return tuple(op for op in known if op in wanted)
 
 
-def alone(package: Package, plan: Plan, progress: Progress) -> Run:
+def alone(package: Package, plan: Plan, progress: Progress) -> KernelRunResult:
     """Run every op of one package, compared with its own reference."""
     side = _Side(trusted_files.digest(package))
     for number, op in enumerate(plan.ops, 1):
@@ -109,7 +109,7 @@ def alone(package: Package, plan: Plan, progress: Progress) -> Run:
 
 def against(
     base: Package, head: Package, judge_: Package, plan: Plan, progress: Progress
-) -> tuple[Run, Run]:
+) -> tuple[KernelRunResult, KernelRunResult]:
     """Run both sides under one harness, that of `judge_`, which is `base` or `head`.
 
     The reference comes from that side too, in a process that never loads the other's code.

@@ -7,13 +7,17 @@ from dataclasses import replace
 from bot.logprobs.diff import compare
 from bot.reports.report import Report
 from checks.core.finding import Confidence, Finding, Message, RecordDiff, Severity
-from checks.logprobs.compare import Outcome, Verdict
+from checks.logprobs.compare import ComparisonOutcome, ComparisonVerdict
 from checks.rules.logprobs.baseline_affected import ID
 
-_WRONG = (Verdict.REGRESSION, Verdict.ACCEPTANCE_DROP, Verdict.TOKEN_DIVERGENCE)
+_WRONG = (
+    ComparisonVerdict.REGRESSION,
+    ComparisonVerdict.ACCEPTANCE_DROP,
+    ComparisonVerdict.TOKEN_DIVERGENCE,
+)
 
 
-def answered(report: Report, base: str, head: str) -> Report:
+def with_record_evidence(report: Report, base: str, head: str) -> Report:
     """The report with the verdict on files `base` and `head` as evidence of each finding about a
     baseline.
 
@@ -36,7 +40,7 @@ def answered(report: Report, base: str, head: str) -> Report:
     return replace(report, review=review)
 
 
-def _answer(finding: Finding, diff: RecordDiff, outcome: Outcome) -> Finding:
+def _answer(finding: Finding, diff: RecordDiff, outcome: ComparisonOutcome) -> Finding:
     """The finding with the comparison as evidence, and what follows from that."""
     with_diff = replace(finding, evidence=(*finding.evidence, diff))
     if outcome.safe:

@@ -14,7 +14,7 @@ import orjson
 
 from bot.errors import UserError
 from checks.logprobs.cells import ResponseError
-from checks.logprobs.openai import merged
+from checks.logprobs.openai import merge_chunks
 from checks.logprobs.sse import events, lines
 
 _PATHS = {"chat": "chat/completions", "completions": "completions"}
@@ -106,7 +106,7 @@ def _merged(body: bytes) -> dict[str, Any]:
     One that breaks off, or ends in an error, is a server that went down: asked again.
     """
     try:
-        answer = merged(events(lines(body.decode("utf-8", "replace"))))
+        answer = merge_chunks(events(lines(body.decode("utf-8", "replace"))))
     except ResponseError as error:
         if error.key in ("cut-off", "error"):
             raise _Again(str(error.args_.get("said", "")) or error.key) from error

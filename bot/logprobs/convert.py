@@ -12,7 +12,7 @@ from bot.logprobs.origin import origin, speculative
 from checks.logprobs.cells import ResponseError
 from checks.logprobs.convert import convert
 from checks.logprobs.jsonl import BEGINNING, write
-from checks.logprobs.openai import Asked
+from checks.logprobs.openai import KnownRequest
 from checks.logprobs.record import Record
 
 
@@ -29,7 +29,7 @@ def _are_records(name: str) -> bool:
 
 
 def _converted(args: argparse.Namespace) -> Iterator[Record]:
-    asked = Asked(
+    asked = KnownRequest(
         id=args.id,
         prompt=args.prompt,
         origin=origin(args),

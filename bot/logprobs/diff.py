@@ -16,7 +16,13 @@ from bot.logprobs.record_index import shares_a_name, write_index
 from bot.logprobs.store import base_of
 from bot.reports.logprobs import render
 from bot.reports.logprobs_pictures import draw
-from checks.logprobs.compare import Collector, Outcome, Tally, calibrated, decide
+from checks.logprobs.compare import (
+    Collector,
+    ComparisonOutcome,
+    ComparisonStats,
+    calibrated_tolerance,
+    decide,
+)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,7 +47,7 @@ def _base(args: argparse.Namespace) -> AbstractContextManager[str]:
     return base_of(args.store, args.head)
 
 
-def compare(base: str, head: str, again: Sequence[str] = (), *, jobs: int = 1) -> Outcome:
+def compare(base: str, head: str, again: Sequence[str] = (), *, jobs: int = 1) -> ComparisonOutcome:
     """The outcome of two files. Raises `UserError` for what cannot be read.
 
     `again` are more runs of base, which say how far two runs are apart by themselves.
@@ -56,7 +62,7 @@ def compare(base: str, head: str, again: Sequence[str] = (), *, jobs: int = 1) -
     known = _tally(base_path, again_paths[0], None)
     for path in again_paths[1:]:
         known.merge(_tally(base_path, path, None))
-    return decide(_tally(base_path, head_path, calibrated(known)), known)
+    return decide(_tally(base_path, head_path, calibrated_tolerance(known)), known)
 
 
 def _check(path: Path) -> None:
@@ -74,7 +80,7 @@ def _check(path: Path) -> None:
         raise UserError("accept-none", path=str(path))
 
 
-def _tally(base: Path, head: Path, tolerance: float | None) -> Tally:
+def _tally(base: Path, head: Path, tolerance: float | None) -> ComparisonStats:
     """The numbers of both files.
 
     `tolerance` is in ulps, None where no further run of base says it.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from checks.logprobs.record import Origin, Scalar
+from checks.logprobs.record import RecordOrigin, Scalar
 
 
-def origin(args: argparse.Namespace) -> Origin:
+def origin(args: argparse.Namespace) -> RecordOrigin:
     """The options of `bot.cli.logprobs` as an `Origin`."""
-    return Origin(
+    return RecordOrigin(
         args.model, args.mode, args.device, args.engine, args.engine_version, args.logits_dtype
     )
 

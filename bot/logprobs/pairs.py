@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bot.logprobs.files import parse_line, reading
 from bot.logprobs.record_index import BUCKETS, Entries, read_bucket
-from checks.logprobs.compare import Collector, Tally
+from checks.logprobs.compare import Collector, ComparisonStats
 from checks.logprobs.jsonl import lines
 from checks.logprobs.record import Record
 
@@ -32,7 +32,7 @@ class OutOfOrder(Exception):
     """Two files do not name the same requests in the same order."""
 
 
-def compare_in_step(base: Path, head: Path, collector: Collector) -> Tally:
+def compare_in_step(base: Path, head: Path, collector: Collector) -> ComparisonStats:
     """Compare the lines of both files in their order. Raises `OutOfOrder` and `UserError`."""
     with reading(base) as base_file, reading(head) as head_file:
         line_pairs = zip_longest(_filled_lines(base_file), _filled_lines(head_file))
@@ -73,7 +73,9 @@ def _parse_pair(
     return base_record, head_record
 
 
-def compare_indexed(base: Path, head: Path, folder: Path, kind: str, collector: Collector) -> Tally:
+def compare_indexed(
+    base: Path, head: Path, folder: Path, kind: str, collector: Collector
+) -> ComparisonStats:
     """Compare requests of the same name, `kind` being `id` or `prompt`, by the indexes in `folder`.
 
     Of requests with the same name the first is paired with the first. Raises `UserError`.

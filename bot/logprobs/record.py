@@ -20,8 +20,8 @@ from bot.logprobs.origin import origin, speculative
 from bot.logprobs.progress import Progress
 from bot.logprobs.prompts import Prompt, read_prompts
 from checks.logprobs.cells import ResponseError
-from checks.logprobs.openai import Asked, records
-from checks.logprobs.record import Origin, Record, Scalar, prompt_hash
+from checks.logprobs.openai import KnownRequest, records
+from checks.logprobs.record import Record, RecordOrigin, Scalar, prompt_hash
 
 KEY_VARIABLE = "SPECBOT_API_KEY"
 # How an engine is asked for the ids of its tokens, for which the API itself has no field.
@@ -42,7 +42,7 @@ class RecordingPlan:
     stream: bool
     steps: bool
     top_logprobs: int
-    origin: Origin
+    origin: RecordOrigin
     sampling: dict[str, Scalar]
     speculative: dict[str, Scalar]
 
@@ -63,9 +63,9 @@ class RecordingPlan:
             **extras,
         }
 
-    def asked(self, prompt: Prompt) -> Asked:
+    def asked(self, prompt: Prompt) -> KnownRequest:
         """What the record says beside the answer."""
-        return Asked(
+        return KnownRequest(
             prompt.id, prompt.text, self.origin, self.sampling, self.speculative, self.steps
         )
 
@@ -190,7 +190,7 @@ async def _work(run: _Run) -> None:
         run.progress.step()
 
 
-def _first(body: dict[str, Any], asked: Asked) -> Record:
+def _first(body: dict[str, Any], asked: KnownRequest) -> Record:
     """One choice was asked for."""
     return records(body, asked)[0]
 

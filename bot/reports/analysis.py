@@ -20,7 +20,7 @@ from bot.reports.report import Report
 from bot.reports.summary import tag_names
 from checks.core.finding import Location, Message, Side
 from checks.summary import Analysis
-from checks.summary.model import Claim, Commit, Excerpt, FileCard, Impact, Reference, Risk
+from checks.summary.model import Claim, Commit, Excerpt, FileCard, Impact, PullReference, Risk
 
 _MOST_PLACES = 3
 _MOST_FILES = 30
@@ -51,8 +51,8 @@ def render(view: AnalysisReport, output: str, language: str, draw: Draw = stacke
     if output == "markdown":
         words = Catalog(language, Markdown())
         heading = Heading(1, title(view, words))
-        return markdown.written([heading, *document(view, words)])
-    return terminal.shown(document(view, Catalog(language, Plain())))
+        return markdown.write_document([heading, *document(view, words)])
+    return terminal.write_for_terminal(document(view, Catalog(language, Plain())))
 
 
 def _json(view: AnalysisReport, language: str) -> str:
@@ -318,7 +318,7 @@ def _related(analysis: Analysis, words: Catalog) -> Iterator[Block]:
     yield _items_or_text(tuple(lines), words("analysis.no-related"))
 
 
-def _reference(reference: Reference, words: Catalog) -> str:
+def _reference(reference: PullReference, words: Catalog) -> str:
     key = f"analysis.reference-{reference.how}"
     if reference.commit is None:
         return words(key, number=reference.number, commit="", subject="")

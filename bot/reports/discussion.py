@@ -10,7 +10,7 @@ from bot.i18n.catalog import Catalog, place
 from bot.i18n.templates import Escaped
 from bot.reports.blocks import Block, Heading, Items, Text
 from checks.core.finding import Finding, Location
-from checks.summary.discussion import Discussion, Posted, Quote, Thread, Topic
+from checks.summary.discussion import Discussion, PostedFinding, Quote, Thread, Topic
 
 _MOST_TOPICS = 30
 _MOST_BESIDE = 4
@@ -71,6 +71,6 @@ def _beside(finding: Finding, words: Catalog) -> str:
     return words("analysis.beside", place=finding.location, said=said, rule=finding.rule)
 
 
-def _posted(one: Posted, words: Catalog) -> str:
+def _posted(one: PostedFinding, words: Catalog) -> str:
     key = "analysis.posted-acted" if one.acted else "analysis.posted-left"
     return words(key, place=_link(one.thread, words), text=one.said)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from bot.i18n.catalog import Catalog, place
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Text
 from bot.reports.findings import detail, heading, table, technical
-from bot.reports.paste_blocks import pasted
+from bot.reports.paste_blocks import paste_text
 from bot.reports.report import Report
 from bot.reports.summary import summary_blocks
 from checks.core.finding import Finding, Severity
@@ -70,7 +70,7 @@ def _proposed_texts(findings: Iterable[Finding], key: str, words: Catalog) -> li
     for finding in findings:
         proposed = finding.message.args.get(key)
         if proposed:
-            texts[pasted(proposed, words)] = None
+            texts[paste_text(proposed, words)] = None
     return list(texts)
 
 

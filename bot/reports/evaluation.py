@@ -11,13 +11,13 @@ from typing import Any
 from bot.errors import UserError
 from bot.i18n.catalog import Catalog
 from bot.reports.blocks import Block, Heading, Items, Table, Text
-from bot.reports.terminal import written
-from checks.evaluation import Outcome, RuleScore, Score
+from bot.reports.terminal import write_at_width
+from checks.evaluation import ReviewOutcome, RuleScore, Score
 
 
 def table(score: Score, words: Catalog) -> str:
     """The score as text."""
-    return written(_blocks(score, words), 100)
+    return write_at_width(_blocks(score, words), 100)
 
 
 def _blocks(score: Score, words: Catalog) -> Iterator[Block]:
@@ -68,7 +68,7 @@ def _row(name: str, rule: RuleScore) -> tuple[str, ...]:
     return name, *counts, recall, str(rule.reported), str(rule.bugs_on_clean)
 
 
-def summary(score: Score, outcomes: Collection[Outcome], *, labelled: bool) -> dict[str, Any]:
+def summary(score: Score, outcomes: Collection[ReviewOutcome], *, labelled: bool) -> dict[str, Any]:
     """The score as data for JSON. What needs labels is left out where there are none."""
     severities = Counter(finding.severity for o in outcomes for finding in o.findings)
     reported = {}

@@ -11,14 +11,14 @@ from bot.reports.blocks import Block, Code, Items, Table, Text
 from checks.core.finding import (
     Counterexample,
     Definition,
+    DerivationStep,
     Evidence,
     Finding,
-    History,
     KernelRun,
+    PastFailure,
     PredictedFailure,
     RecordDiff,
     Sibling,
-    Step,
 )
 
 
@@ -48,7 +48,7 @@ def _group(kind: type[Evidence], pieces: list[Any], rule: str, words: Catalog) -
         yield _definitions(pieces, words)
     elif kind is KernelRun:
         yield _kernel_runs(pieces, words)
-    elif kind is History:
+    elif kind is PastFailure:
         yield _history(pieces, words)
     else:
         yield from _steps(pieces, rule, words)
@@ -129,7 +129,7 @@ def _code_or_nothing(text: str, words: Catalog) -> str:
     return words.style.code(text) if text else ""
 
 
-def _history(pieces: list[History], words: Catalog) -> Items:
+def _history(pieces: list[PastFailure], words: Catalog) -> Items:
     lines = [words("evidence.history", where=piece.where, what=piece.what) for piece in pieces]
     return Items(tuple(lines))
 
@@ -143,7 +143,7 @@ def _records(piece: RecordDiff, words: Catalog) -> Iterator[Block]:
     yield Items(tuple(lines))
 
 
-def _steps(pieces: list[Step], rule: str, words: Catalog) -> Iterator[Block]:
+def _steps(pieces: list[DerivationStep], rule: str, words: Catalog) -> Iterator[Block]:
     yield Text(words("evidence.steps"))
     lines = []
     for piece in pieces:

@@ -14,7 +14,7 @@ from typing import Any
 import bot
 from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.reports.report import Report
-from checks.core.finding import Evidence, Finding, Message, RecordDiff, Sibling, Step
+from checks.core.finding import DerivationStep, Evidence, Finding, Message, RecordDiff, Sibling
 
 VERSION = 1
 # The words of every language, by its name.
@@ -85,7 +85,7 @@ def _evidence(rule: str, piece: Evidence, catalogs: Catalogs) -> dict[str, Any]:
     data = {"type": type(piece).__name__, **plain(piece)}
     if isinstance(piece, Sibling):
         data["verdict"] = _message(rule, piece.verdict, catalogs)
-    elif isinstance(piece, Step):
+    elif isinstance(piece, DerivationStep):
         data["conclusion"] = _message(rule, piece.conclusion, catalogs)
     elif isinstance(piece, RecordDiff):
         data["said"] = [_comparison_message(message, catalogs) for message in piece.said]

@@ -11,14 +11,14 @@ from bot.i18n.catalog import Catalog
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.kernelrun import as_text, device, facts, name, reason, reason_data, words_for
 from checks.kernelrun.comparison import Change, Comparison, Pair
-from checks.kernelrun.model import Case
+from checks.kernelrun.model import KernelCase
 from checks.kernelrun.speed import MARGIN, Ratio
 
 VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedComparison:
     """A comparison, and whose harness judged it: `base`, `head`, or empty where two stored runs are
     compared.
     """
@@ -28,12 +28,12 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class KernelReport:
     """Base against head. `edited` are files that head changed although it is judged by them."""
 
     base: str
     head: str
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedComparison, ...]
     edited: tuple[str, ...] = ()
 
     @property
@@ -44,14 +44,14 @@ class Report:
         return any(judged.comparison.worse for judged in self.judged)
 
 
-def render(report: Report, form: str, language: str) -> str:
+def render(report: KernelReport, form: str, language: str) -> str:
     """The report as `terminal`, `markdown` or `json`."""
     if form == "json":
         return json.dumps(_data(report), indent=1, ensure_ascii=False) + "\n"
     return as_text(blocks(report, words_for(form, language)), form)
 
 
-def blocks(report: Report, words: Catalog) -> Iterator[Block]:
+def blocks(report: KernelReport, words: Catalog) -> Iterator[Block]:
     """The report for people."""
     base, head = _short_revision(report.base), _short_revision(report.head)
     yield Heading(2, words("kernelrun.compare-title", base=base, head=head))
@@ -127,7 +127,7 @@ def _row(pair: Pair, words: Catalog) -> tuple[str, ...]:
     )
 
 
-def _status(case: Case | None, words: Catalog) -> str:
+def _status(case: KernelCase | None, words: Catalog) -> str:
     if case is None:
         return words("kernelrun.absent")
     return words(f"kernelrun.status-{case.status}")
@@ -172,7 +172,7 @@ def _change(pair: Pair, change: Change, words: Catalog) -> str:
     )
 
 
-def _data(report: Report) -> dict[str, Any]:
+def _data(report: KernelReport) -> dict[str, Any]:
     return {
         "version": VERSION,
         "base": report.base,
@@ -183,7 +183,7 @@ def _data(report: Report) -> dict[str, Any]:
     }
 
 
-def _judged_data(judged: Judged) -> dict[str, Any]:
+def _judged_data(judged: JudgedComparison) -> dict[str, Any]:
     comparison = judged.comparison
     confinement = comparison.head.confinement
     return {
@@ -210,7 +210,7 @@ def _pair_data(pair: Pair) -> dict[str, Any]:
     }
 
 
-def _side_data(case: Case | None) -> dict[str, Any] | None:
+def _side_data(case: KernelCase | None) -> dict[str, Any] | None:
     if case is None:
         return None
     return {

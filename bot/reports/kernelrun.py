@@ -11,29 +11,29 @@ from bot.i18n.escape import Markdown, Plain
 from bot.i18n.templates import Escaped
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.markdown import join, write
-from bot.reports.terminal import written
+from bot.reports.terminal import write_at_width
 from checks.kernelrun.comparison import Pair
 from checks.kernelrun.files import to_json
-from checks.kernelrun.model import Case, Reason, Run, Status, Times
+from checks.kernelrun.model import CaseStatus, KernelCase, KernelRunResult, StatusReason, Times
 from checks.kernelrun.speed import MEASURES
 
 WIDTH = 100
 """Columns of the plain text: wider than a report's, because of the tables."""
 
 
-def render(run: Run, form: str, language: str) -> str:
+def render(run: KernelRunResult, form: str, language: str) -> str:
     """The run as `terminal`, `markdown` or `json`. The last is the content of `results.json`."""
     if form == "json":
         return results_json(run)
     return as_text(blocks(run, words_for(form, language)), form)
 
 
-def results_json(run: Run) -> str:
+def results_json(run: KernelRunResult) -> str:
     """The content of `results.json`, which `checks.kernelrun.files.from_json` reads again."""
     return json.dumps(to_json(run, reason_data), indent=1, ensure_ascii=False) + "\n"
 
 
-def reason_data(reason: Reason | None) -> dict[str, Any] | None:
+def reason_data(reason: StatusReason | None) -> dict[str, Any] | None:
     """A reason in JSON: its key, its arguments, and its sentence in every language."""
     if reason is None:
         return None
@@ -41,7 +41,7 @@ def reason_data(reason: Reason | None) -> dict[str, Any] | None:
     return {"key": reason.key, "args": dict(reason.args), **sentences}
 
 
-def reason_text(reason: Reason, words: Catalog) -> str:
+def reason_text(reason: StatusReason, words: Catalog) -> str:
     """A reason as a sentence.
 
     A file of another version may have a key that has no sentence here: then the key.
@@ -63,10 +63,10 @@ def as_text(parts: Iterable[Block], form: str) -> str:
     """Blocks as Markdown, or as plain text."""
     if form == "markdown":
         return join(write(block) for block in parts)
-    return written(parts, WIDTH)
+    return write_at_width(parts, WIDTH)
 
 
-def blocks(run: Run, words: Catalog) -> Iterator[Block]:
+def blocks(run: KernelRunResult, words: Catalog) -> Iterator[Block]:
     """The report of one run for people."""
     yield Heading(2, words("kernelrun.run-title"))
     yield Items(facts(run, words))
@@ -81,7 +81,7 @@ def blocks(run: Run, words: Catalog) -> Iterator[Block]:
     yield Text(_total(run, words))
 
 
-def facts(run: Run, words: Catalog) -> tuple[str, ...]:
+def facts(run: KernelRunResult, words: Catalog) -> tuple[str, ...]:
     """Where the cases ran, with which versions, and how the code was confined."""
     confinement = run.confinement
     tool = {"tool": confinement.tool}
@@ -102,7 +102,7 @@ def facts(run: Run, words: Catalog) -> tuple[str, ...]:
     )
 
 
-def device(run: Run) -> str:
+def device(run: KernelRunResult) -> str:
     """The device on one line, without the parts that the versions already say."""
     parts = []
     for key, value in run.device.items():
@@ -111,36 +111,36 @@ def device(run: Run) -> str:
     return ", ".join(parts) or "-"
 
 
-def name(case: Case | Pair) -> str:
+def name(case: KernelCase | Pair) -> str:
     """`op/case`."""
     return f"{case.op}/{case.name}"
 
 
-def reason(case: Case, words: Catalog) -> Escaped:
+def reason(case: KernelCase, words: Catalog) -> Escaped:
     """Why a case is not ok, as finished text; empty for a case that is."""
     if case.reason is None:
         return Escaped("")
     return Escaped(reason_text(case.reason, words))
 
 
-def _detail(case: Case, words: Catalog) -> str:
+def _detail(case: KernelCase, words: Catalog) -> str:
     return words("kernelrun.detail", case=name(case), reason=reason(case, words))
 
 
-def _total(run: Run, words: Catalog) -> str:
+def _total(run: KernelRunResult, words: Catalog) -> str:
     statuses = [case.status for case in run.cases]
-    good = statuses.count(Status.OK)
-    skipped = statuses.count(Status.UNSUPPORTED)
+    good = statuses.count(CaseStatus.OK)
+    skipped = statuses.count(CaseStatus.UNSUPPORTED)
     total = len(statuses)
     bad = total - good - skipped
     return words("kernelrun.run-total", total=total, good=good, skipped=skipped, bad=bad)
 
 
-def _row(case: Case, words: Catalog) -> tuple[str, ...]:
+def _row(case: KernelCase, words: Catalog) -> tuple[str, ...]:
     error = time = ""
     if case.max_error is not None and case.outputs:
         error = f"{case.max_error:.2g}"
-    if case.status is Status.OK:
+    if case.status is CaseStatus.OK:
         time = _microseconds(case.times)
     return (words.style.code(name(case)), words(f"kernelrun.status-{case.status}"), error, time)
 

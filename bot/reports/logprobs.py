@@ -12,23 +12,29 @@ from bot.i18n.escape import Markdown, Plain
 from bot.reports import markdown, terminal
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from checks.core.finding import Message
-from checks.logprobs.compare import Decision, Judged, Outcome, Tally, Worst
+from checks.logprobs.compare import (
+    AcceptanceVerdict,
+    ComparisonOutcome,
+    ComparisonStats,
+    Decision,
+    WorstRow,
+)
 from checks.logprobs.compare.comparable import ORIGIN
-from checks.logprobs.compare.tally import Places, place_names, quantile, ulps_text
+from checks.logprobs.compare.tally import PlaceStats, place_names, quantile, ulps_text
 
 
-def render(outcome: Outcome, form: str, language: str) -> str:
+def render(outcome: ComparisonOutcome, form: str, language: str) -> str:
     """The whole document as `terminal`, `markdown` or `json`, ending in a newline; the same bytes
     for the same outcome.
     """
     if form == "json":
         return json.dumps(data(outcome), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     if form == "markdown":
-        return markdown.written(blocks(outcome, Catalog(language, Markdown())))
-    return terminal.shown(blocks(outcome, Catalog(language, Plain())))
+        return markdown.write_document(blocks(outcome, Catalog(language, Markdown())))
+    return terminal.write_for_terminal(blocks(outcome, Catalog(language, Plain())))
 
 
-def blocks(outcome: Outcome, words: Catalog) -> Iterator[Block]:
+def blocks(outcome: ComparisonOutcome, words: Catalog) -> Iterator[Block]:
     """What a person reads, the verdict first."""
     tally = outcome.tally
     yield Heading(2, words("comparison.heading-verdict", verdict=str(outcome.verdict)))
@@ -51,7 +57,7 @@ def _messages(messages: tuple[Message, ...], words: Catalog) -> Items:
     return Items(tuple(words(f"comparison.{m.key}", **m.args) for m in messages))
 
 
-def _numbers(outcome: Outcome, words: Catalog) -> Table:
+def _numbers(outcome: ComparisonOutcome, words: Catalog) -> Table:
     counts = outcome.tally.counts
     numbers = {"requests": str(counts["pairs"])}
     for name in ("rows", "equal", "reordered", "noise", "unsure", "over"):
@@ -72,7 +78,7 @@ def _numbers(outcome: Outcome, words: Catalog) -> Table:
     return Table(header, tuple(rows))
 
 
-def _spread(tally: Tally) -> str:
+def _spread(tally: ComparisonStats) -> str:
     """The median, the 99th and the 99.9th percentile and the largest difference, in ulps."""
     shares = [quantile(tally.ulps, share) for share in (0.5, 0.99, 0.999)]
     # A quantile is the end of its bin, which may lie above the largest difference.
@@ -80,7 +86,7 @@ def _spread(tally: Tally) -> str:
     return " / ".join(ulps_text(value) for value in values)
 
 
-def _examples(tally: Tally, words: Catalog) -> Iterator[Block]:
+def _examples(tally: ComparisonStats, words: Catalog) -> Iterator[Block]:
     worst = [*tally.examples.get("worst", ()), *tally.examples.get("rank", ())]
     if worst:
         header = _header(("request", "position", "token", "kind", "base", "head", "ulps"), words)
@@ -97,7 +103,7 @@ def _header(names: tuple[str, ...], words: Catalog) -> tuple[str, ...]:
     return tuple(words(f"comparison.{name}") for name in names)
 
 
-def _worst(worst: Worst, words: Catalog) -> tuple[str, ...]:
+def _worst(worst: WorstRow, words: Catalog) -> tuple[str, ...]:
     is_rank = worst.kind == "rank"
     form = "{:.0f}" if is_rank else "{:.7g}"
     values = []
@@ -114,7 +120,7 @@ def _worst(worst: Worst, words: Catalog) -> tuple[str, ...]:
     )
 
 
-def _split(split: Worst, words: Catalog) -> tuple[str, ...]:
+def _split(split: WorstRow, words: Catalog) -> tuple[str, ...]:
     return (
         words.style.code(split.request),
         str(split.position),
@@ -132,7 +138,7 @@ def _chosen(token: int, value: float) -> str:
     return f"{token} ({value:.6g})"
 
 
-def _acceptance(outcome: Outcome, words: Catalog) -> Iterator[Block]:
+def _acceptance(outcome: ComparisonOutcome, words: Catalog) -> Iterator[Block]:
     """How many drafted tokens were accepted, on both sides, where tokens were drafted."""
     decisions = outcome.acceptance
     if not decisions:
@@ -157,7 +163,7 @@ def _decision(place: int, decision: Decision, words: Catalog) -> tuple[str, ...]
     else:
         name = words("comparison.acceptance-length")
     change = interval = ""
-    if decision.judged is not Judged.EQUAL:
+    if decision.judged is not AcceptanceVerdict.EQUAL:
         change = f"{100 * decision.change:+.1f}%"
         low, high = 100 * (decision.low - 1), 100 * (decision.high - 1)
         interval = f"{low:+.1f}% … {high:+.1f}%"
@@ -165,7 +171,7 @@ def _decision(place: int, decision: Decision, words: Catalog) -> tuple[str, ...]
     return name, f"{decision.base:.4g}", f"{decision.head:.4g}", change, interval, judged
 
 
-def _by_place(tally: Tally, words: Catalog) -> Iterator[Block]:
+def _by_place(tally: ComparisonStats, words: Catalog) -> Iterator[Block]:
     """Tables of the differences by position in the answer, and by place in a step."""
     yield from _place_table("places", tally.places, place_names(), words)
     steps = [str(number) for number in range(len(tally.step_places.rows))]
@@ -174,7 +180,7 @@ def _by_place(tally: Tally, words: Catalog) -> Iterator[Block]:
 
 
 def _place_table(
-    name: str, places: Places, labels: Sequence[str], words: Catalog
+    name: str, places: PlaceStats, labels: Sequence[str], words: Catalog
 ) -> Iterator[Block]:
     rows = []
     for number, label in enumerate(labels):
@@ -186,13 +192,13 @@ def _place_table(
         yield Table(_header(columns, words), tuple(rows))
 
 
-def _place_row(label: str, places: Places, number: int) -> tuple[str, ...]:
+def _place_row(label: str, places: PlaceStats, number: int) -> tuple[str, ...]:
     counts = (places.rows[number], places.differ[number], places.over[number])
     mean, most = float(places.mean[number]), float(places.most[number])
     return label, *(str(int(count)) for count in counts), ulps_text(mean), ulps_text(most)
 
 
-def _compared(tally: Tally, words: Catalog) -> Iterator[Block]:
+def _compared(tally: ComparisonStats, words: Catalog) -> Iterator[Block]:
     """What the records come from, and requests that only one side has."""
     lines = []
     for field in sorted(ORIGIN):
@@ -208,7 +214,7 @@ def _compared(tally: Tally, words: Catalog) -> Iterator[Block]:
         yield Items(tuple(lines))
 
 
-def data(outcome: Outcome) -> dict[str, Any]:
+def data(outcome: ComparisonOutcome) -> dict[str, Any]:
     """The same for machines. What is not finite is a string."""
     tally = outcome.tally
     return {
@@ -242,7 +248,7 @@ def _json(value: float) -> float | str:
     return float(f"{value:.9g}") if math.isfinite(value) else str(value)
 
 
-def _example(worst: Worst) -> dict[str, Any]:
+def _example(worst: WorstRow) -> dict[str, Any]:
     return {
         "request": worst.request,
         "position": worst.position,
@@ -266,7 +272,7 @@ def _json_decision(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _json_places(places: Places, labels: list[str]) -> list[dict[str, Any]]:
+def _json_places(places: PlaceStats, labels: list[str]) -> list[dict[str, Any]]:
     return [
         {
             "at": label,

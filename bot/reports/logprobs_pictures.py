@@ -16,7 +16,7 @@ from bot.files import write_output
 from bot.i18n.catalog import Catalog
 from bot.reports.blocks import Block, Picture
 from bot.reports.charts import drawing, element, svg
-from checks.logprobs.compare import Outcome
+from checks.logprobs.compare import ComparisonOutcome
 from checks.logprobs.compare.tally import MOST_ULPS, place_names
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _LEGEND: dict[str, Any] = {
 _BASE, _HEAD, _LINE = "#8c959f", "#1f6feb", "#cf222e"
 
 
-def draw(outcome: Outcome, folder: Path, language: str) -> None:
+def draw(outcome: ComparisonOutcome, folder: Path, language: str) -> None:
     """Write the pictures into `folder`, which is made where it is not there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def draw(outcome: Outcome, folder: Path, language: str) -> None:
             write_output(svg(figure), str(folder / name))
 
 
-def pictures(outcome: Outcome, words: Catalog) -> Iterator[Block]:
+def pictures(outcome: ComparisonOutcome, words: Catalog) -> Iterator[Block]:
     """The same for a page, each where it has something to show."""
     shown = (
         ("picture-places", _difference, outcome.tally.counts["rows"]),
@@ -62,7 +62,7 @@ def pictures(outcome: Outcome, words: Catalog) -> Iterator[Block]:
             yield Picture(drawn, plain(f"comparison.{title}"))
 
 
-def _difference(axes: Axes, outcome: Outcome, words: Catalog) -> None:
+def _difference(axes: Axes, outcome: ComparisonOutcome, words: Catalog) -> None:
     places = outcome.tally.places
     used = [n for n in range(len(places.rows)) if places.rows[n]]
     axes.set_title(words("comparison.picture-places"), loc="left")
@@ -83,7 +83,7 @@ def _difference(axes: Axes, outcome: Outcome, words: Catalog) -> None:
     axes.legend(**_LEGEND)
 
 
-def _acceptance(axes: Axes, outcome: Outcome, words: Catalog) -> None:
+def _acceptance(axes: Axes, outcome: ComparisonOutcome, words: Catalog) -> None:
     places = outcome.acceptance[1:]
     axes.set_title(words("comparison.picture-acceptance"), loc="left")
     axes.set_xlabel(words("comparison.picture-place"))

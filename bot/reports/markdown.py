@@ -13,7 +13,7 @@ from bot.reports.report import Report
 
 def render(report: Report, language: str) -> str:
     """The report as one Markdown document."""
-    return written(document(report, Catalog(language, Markdown())))
+    return write_document(document(report, Catalog(language, Markdown())))
 
 
 def join(parts: Iterable[str]) -> str:
@@ -42,7 +42,7 @@ def write(block: Block) -> str:
             return alt
 
 
-def written(blocks: Iterable[Block]) -> str:
+def write_document(blocks: Iterable[Block]) -> str:
     """A document of these blocks; pictures are left out, their tables say the same."""
     return join(write(b) for b in blocks if not isinstance(b, Picture))
 

@@ -10,7 +10,7 @@ from bot.i18n.escape import Markdown
 from checks.rules.convention.proposal import Paste
 
 
-def pasted(value: Any, words: Catalog) -> str:
+def paste_text(value: Any, words: Catalog) -> str:
     """`value`, a text or a `Paste`, in the language of `words`, as Markdown that nothing more is
     escaped in.
     """

@@ -13,7 +13,7 @@ from bot.i18n.catalog import Catalog
 from bot.reports.blocks import Block, Folded, Heading, Picture, Table
 from bot.reports.charts import COLOURS, drawing, element
 from bot.reports.ci.phrasing import duration, name, state
-from bot.reports.kernelpairs import Report
+from bot.reports.kernelpairs import KernelReport
 from bot.reports.kernelrun import name as case_name
 from checks.ci.model import CIRun, Job
 from checks.kernelrun.speed import MARGIN, Ratio, Speedup
@@ -116,7 +116,7 @@ def _label_rows(axes: Axes, labels: Sequence[str]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def kernel_ratios(report: Report, words: Catalog) -> Iterator[Block]:
+def kernel_ratios(report: KernelReport, words: Catalog) -> Iterator[Block]:
     """Head's time over base's for each case that has one, with its interval; the numbers stand in
     the report.
     """

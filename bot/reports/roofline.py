@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from bot.i18n.catalog import Catalog
 from bot.reports.blocks import Block, Folded, Heading, Picture, Table, Text
 from bot.reports.charts import COLOURS, drawing, element
-from bot.reports.kernelpairs import Report
+from bot.reports.kernelpairs import KernelReport
 from bot.reports.kernelrun import name as case_name
-from checks.kernelrun.model import Case, Status
+from checks.kernelrun.model import CaseStatus, KernelCase
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ class _Point:
     head: float
 
 
-def roofline(report: Report, words: Catalog) -> Iterator[Block]:
+def roofline(report: KernelReport, words: Catalog) -> Iterator[Block]:
     """Each right case's time over the bytes of its inputs and outputs, under the time that a copy
     of as many takes; a sentence where the run does not say them, nothing where times mean nothing.
     """
@@ -57,7 +57,7 @@ def roofline(report: Report, words: Catalog) -> Iterator[Block]:
     )
 
 
-def _points(report: Report) -> Iterator[_Point]:
+def _points(report: KernelReport) -> Iterator[_Point]:
     """The cases that are right on both sides: the speed of a wrong answer is not worth a word."""
     for pair in report.judged[0].comparison.pairs:
         if pair.head is None or not pair.head.bytes:
@@ -67,9 +67,9 @@ def _points(report: Report) -> Iterator[_Point]:
             yield _Point(case_name(pair), pair.head.bytes, before, after)
 
 
-def _seconds(case: Case | None) -> float | None:
+def _seconds(case: KernelCase | None) -> float | None:
     """The median time of a right case."""
-    if case is None or case.status is not Status.OK or case.times is None:
+    if case is None or case.status is not CaseStatus.OK or case.times is None:
         return None
     return case.times.median
 

@@ -23,23 +23,23 @@ _MARKS = {"bug": "\x1b[1;31m", "suggestion": "\x1b[1;33m", "question": "\x1b[1;3
 
 def render(report: Report, language: str) -> str:
     """The report for standard output as it is now."""
-    return shown(document(report, Catalog(language, Plain())))
+    return write_for_terminal(document(report, Catalog(language, Plain())))
 
 
-def shown(blocks: Iterable[Block]) -> str:
+def write_for_terminal(blocks: Iterable[Block]) -> str:
     """Any blocks for standard output as it is now: its width, and colour where it is a terminal."""
     tty = sys.stdout.isatty()
     colour = tty and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST) if tty else 80
-    return written(blocks, max(width, 40), colour=colour)
+    return write_at_width(blocks, max(width, 40), colour=colour)
 
 
 def text(report: Report, language: str, *, width: int = 80, colour: bool = False) -> str:
     """The report at a given width."""
-    return written(document(report, Catalog(language, Plain())), width, colour=colour)
+    return write_at_width(document(report, Catalog(language, Plain())), width, colour=colour)
 
 
-def written(blocks: Iterable[Block], width: int = 80, *, colour: bool = False) -> str:
+def write_at_width(blocks: Iterable[Block], width: int = 80, *, colour: bool = False) -> str:
     """Any blocks at a given width."""
     writer = _Writer(width, colour)
     parts = [list(writer.write(b)) for b in blocks if not isinstance(b, Picture)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from bot.comment_text import size
+from bot.comment_text import utf16_length
 from bot.i18n.catalog import Catalog
 from bot.reports.blocks import Block, Code, Folded, Items, Table
 from bot.reports.markdown import write
@@ -26,18 +26,18 @@ def fit(blocks: Iterable[Block], limit: int, words: Catalog, *, tail: str = "") 
     Where something had to be left out, a note says so in its place.
     """
     note = words("report.truncated")
-    room = limit - size(note) - size(tail) - _SPARE
+    room = limit - utf16_length(note) - utf16_length(tail) - _SPARE
     parts: list[str] = []
     for block in blocks:
         text = write(block)
-        if size(text) + 2 > room:
+        if utf16_length(text) + 2 > room:
             shortened = _longest_prefix(block, room)
             if shortened:
                 parts.append(shortened)
             parts.append(note)
             break
         parts.append(text)
-        room -= size(text) + 2
+        room -= utf16_length(text) + 2
     if tail:
         parts.append(tail)
     return "\n\n".join(parts) + "\n"
@@ -48,7 +48,7 @@ def _longest_prefix(block: Block, room: int) -> str:
     best = ""
     for smaller in _prefixes(block):
         text = write(smaller)
-        if size(text) + 2 > room:
+        if utf16_length(text) + 2 > room:
             break
         best = text
     return best

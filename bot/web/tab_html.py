@@ -15,7 +15,7 @@ from bot.reports.ci import CIView
 from bot.reports.roofline import roofline
 from checks.ci.model import Requirement
 from checks.ci.report import CIReport
-from checks.logprobs.compare import Outcome
+from checks.logprobs.compare import ComparisonOutcome
 
 Bodies = dict[str, str]
 
@@ -42,7 +42,7 @@ def ci_verdict(report: CIReport) -> str:
     return "passed" if report.run.jobs else ""
 
 
-def kernels_tab(report: kernelpairs.Report) -> Bodies:
+def kernels_tab(report: kernelpairs.KernelReport) -> Bodies:
     """The tab `kernels`: base against head."""
 
     def document(words: Catalog) -> Iterator[Block]:
@@ -53,14 +53,14 @@ def kernels_tab(report: kernelpairs.Report) -> Bodies:
     return _in_every_language(document)
 
 
-def kernels_verdict(report: kernelpairs.Report) -> str:
+def kernels_verdict(report: kernelpairs.KernelReport) -> str:
     """`worse`, `fine`, or `apart` where base and head ran on different devices."""
     if any(judged.comparison.apart for judged in report.judged):
         return "apart"
     return "worse" if report.worse else "fine"
 
 
-def logprobs_tab(found: Mapping[str, Outcome]) -> Bodies:
+def logprobs_tab(found: Mapping[str, ComparisonOutcome]) -> Bodies:
     """The tab `logprobs`: verdicts of `specbot logprobs diff` by what head was compared with, a key
     of `comments`."""
 

@@ -26,7 +26,7 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.domain.ops import Ops
-from checks.eval.constants.files import files
+from checks.eval.constants.files import path_index
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.source import language
 
@@ -184,7 +184,7 @@ class ChangeLinker:
         return self.change.memo(("ci.imports", path), lambda: tuple(self._imported_files(source)))
 
     def _imported_files(self, source: SourceFile) -> Iterator[str]:
-        known = files(self.change, Side.HEAD)
+        known = path_index(self.change, Side.HEAD)
         for item in source.imports:
             dot = "" if item.module.endswith(".") else "."
             if item.name:

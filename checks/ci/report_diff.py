@@ -21,7 +21,7 @@ class ReportDiff:
     started: tuple[str, ...] = ()
 
 
-def since(before: CIRun, now: CIRun) -> ReportDiff:
+def diff_runs(before: CIRun, now: CIRun) -> ReportDiff:
     """What changed from `before` to `now`.
 
     `failed`: fails now and did not fail before; `passed`: failed before; `finished`: passes now and

@@ -141,7 +141,7 @@ class KernelRun:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class PastFailure:
     """The same failure seen elsewhere: `where` is a revision or a pull request."""
 
     where: str
@@ -149,7 +149,7 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DerivationStep:
     """One step of a derivation: the code at `location` and what was concluded from it."""
 
     location: Location
@@ -178,9 +178,9 @@ Evidence = (
     | Sibling
     | Definition
     | KernelRun
-    | History
+    | PastFailure
     | RecordDiff
-    | Step
+    | DerivationStep
 )
 
 

@@ -11,7 +11,7 @@ from checks.lang.source import language as language_of
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class WordMatch:
     """A whole-word occurrence: `line` counts from 1, `text` is the line without its end."""
 
     path: str
@@ -28,7 +28,7 @@ class Tree(Protocol):
     def read(self, path: str) -> bytes | None:
         """The file's bytes, or None where there is no such file."""
 
-    def find(self, word: str, language: str = "") -> tuple[Match, ...]:
+    def find(self, word: str, language: str = "") -> tuple[WordMatch, ...]:
         """Every line of a source or test file that holds `word` as a whole word, in path order.
 
         With a `language` (`cpp`, `python`) only files of that language are searched.
@@ -47,7 +47,7 @@ class Tree(Protocol):
 class _FindBasedTree:
     """`paths_containing` and `contains` for a tree that has only `find`."""
 
-    def find(self, word: str, language: str = "") -> tuple[Match, ...]:
+    def find(self, word: str, language: str = "") -> tuple[WordMatch, ...]:
         raise NotImplementedError
 
     def paths_containing(self, word: str, language: str = "") -> tuple[str, ...]:
@@ -72,7 +72,7 @@ class MemoryTree(_FindBasedTree):
     def read(self, path: str) -> bytes | None:
         return self._files.get(path)
 
-    def find(self, word: str, language: str = "") -> tuple[Match, ...]:
+    def find(self, word: str, language: str = "") -> tuple[WordMatch, ...]:
         return tuple(_find_in_files(self._files, word, language))
 
 
@@ -91,7 +91,7 @@ class OverlayTree(_FindBasedTree):
             return self._files[path]
         return self._below.read(path)
 
-    def find(self, word: str, language: str = "") -> tuple[Match, ...]:
+    def find(self, word: str, language: str = "") -> tuple[WordMatch, ...]:
         below = self._below.find(word, language)
         matches = [match for match in below if match.path not in self._files]
         matches += _find_in_files(self._files, word, language)
@@ -115,7 +115,7 @@ class PatchedTree(_FindBasedTree):
         tree = self._below if path.startswith(self._prefixes) else self._above
         return tree.read(path)
 
-    def find(self, word: str, language: str = "") -> tuple[Match, ...]:
+    def find(self, word: str, language: str = "") -> tuple[WordMatch, ...]:
         above = self._above.find(word, language)
         below = self._below.find(word, language)
         matches = [match for match in above if not match.path.startswith(self._prefixes)]
@@ -123,13 +123,13 @@ class PatchedTree(_FindBasedTree):
         return tuple(sorted(matches, key=_place))
 
 
-def _place(match: Match) -> tuple[str, int]:
+def _place(match: WordMatch) -> tuple[str, int]:
     return match.path, match.line
 
 
-def _find_in_files(files: Mapping[str, bytes], word: str, language: str) -> Iterator[Match]:
+def _find_in_files(files: Mapping[str, bytes], word: str, language: str) -> Iterator[WordMatch]:
     for path, data in files.items():
         if language and language_of(path) != language:
             continue
         for line, text in find_word(data, word):
-            yield Match(path, line, text)
+            yield WordMatch(path, line, text)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
 from checks.eval.interpreter.modules import Modules
-from checks.eval.interpreter.program import Program
+from checks.eval.interpreter.program import PatchedModules
 from checks.eval.interpreter.values import ClassRef, FuncRef
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, Import, Param, SourceFile
@@ -23,7 +23,7 @@ _TRANSPARENT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CallTarget:
     """A Python function that a call reaches; `skip` leading parameters are bound (`self`)."""
 
     function: Function
@@ -50,18 +50,18 @@ class Misfit:
     wanted: int
 
 
-class Targets:
+class CallTargets:
     """Resolves calls on one side of a change."""
 
     def __init__(self, change: ChangeSet, side: Side = Side.HEAD) -> None:
-        self._program = Program(Modules(lambda path: change.unit(path, side)))
+        self._program = PatchedModules(Modules(lambda path: change.unit(path, side)))
 
     @classmethod
-    def of_change(cls, change: ChangeSet, side: Side = Side.HEAD) -> Targets:
+    def of_change(cls, change: ChangeSet, side: Side = Side.HEAD) -> CallTargets:
         """The one resolver of this change."""
         return change.memo((cls, side), lambda: cls(change, side))
 
-    def of(self, call: E.Call, function: Function, unit: SourceFile) -> Target | None:
+    def of(self, call: E.Call, function: Function, unit: SourceFile) -> CallTarget | None:
         """The one function of the tree that `call`, standing in `function`, certainly reaches."""
         match call.func:
             case E.Name(id=name):
@@ -75,8 +75,8 @@ class Targets:
 
     def _named(
         self, name: str, call: E.Call, function: Function, unit: SourceFile
-    ) -> Target | None:
-        if _is_param(name, function) or name in assigned(function):
+    ) -> CallTarget | None:
+        if _is_param(name, function) or name in assigned_names(function):
             return None
         imports = nearest_imports(name, call.line, function, unit)
         if len(imports) > 1:
@@ -88,7 +88,7 @@ class Targets:
 
     def _in_module(
         self, module: str, name: str, function: Function, unit: SourceFile
-    ) -> Target | None:
+    ) -> CallTarget | None:
         """The function `name` of an imported module."""
         imports = []
         for item in unit.imports:
@@ -105,7 +105,7 @@ class Targets:
         defined = self._program.defined(module_unit, name)
         return self._target(defined.value) if defined is not None else None
 
-    def _method(self, name: str, function: Function, unit: SourceFile) -> Target | None:
+    def _method(self, name: str, function: Function, unit: SourceFile) -> CallTarget | None:
         """The method `name` of the class of `function`, or of the nearest class it inherits."""
         owner = next((cls for cls in unit.classes if cls.name == function.owner), None)
         if owner is None or "staticmethod" in function.marks:
@@ -115,17 +115,17 @@ class Targets:
             if len(methods) > 1:
                 return None
             if methods:
-                return _undecorated(Target(methods[0], ref.unit, 1))
+                return _undecorated(CallTarget(methods[0], ref.unit, 1))
         return None
 
-    def _target(self, value: object) -> Target | None:
+    def _target(self, value: object) -> CallTarget | None:
         if isinstance(value, FuncRef):
-            return _undecorated(Target(value.function, value.unit))
+            return _undecorated(CallTarget(value.function, value.unit))
         if isinstance(value, ClassRef):
             return self._constructor(value)
         return None
 
-    def _constructor(self, ref: ClassRef) -> Target | None:
+    def _constructor(self, ref: ClassRef) -> CallTarget | None:
         """The `__init__` that a call of a class reaches."""
         # A decorator such as `dataclass` makes a constructor of its own.
         if ref.cls.decorators:
@@ -135,7 +135,7 @@ class Targets:
             if _methods(base, "__new__") or len(constructors) > 1:
                 return None
             if constructors:
-                return _undecorated(Target(constructors[0], base.unit, 1))
+                return _undecorated(CallTarget(constructors[0], base.unit, 1))
         return None
 
 
@@ -148,13 +148,13 @@ def _is_param(name: str, function: Function) -> bool:
     return any(param.name == name for param in function.params)
 
 
-def _undecorated(target: Target) -> Target | None:
+def _undecorated(target: CallTarget) -> CallTarget | None:
     """`target` unless a decorator may change its argument list; a static method binds nothing."""
     marks = target.function.marks
     if not all(_TRANSPARENT.search(mark) for mark in marks):
         return None
     if "staticmethod" in marks:
-        return Target(target.function, target.unit, 0)
+        return CallTarget(target.function, target.unit, 0)
     return target
 
 
@@ -168,10 +168,10 @@ def nearest_imports(name: str, line: int, function: Function, unit: SourceFile) 
     return [item for item in imports if not item.function]
 
 
-def assigned(function: Function) -> frozenset[str]:
+def assigned_names(function: Function) -> frozenset[str]:
     """Names that `function` binds itself."""
     # Kept, because every call in the function asks.
-    return function.body.memo(assigned, lambda: _assigned(function))
+    return function.body.memo(assigned_names, lambda: _assigned(function))
 
 
 def _assigned(function: Function) -> frozenset[str]:
@@ -196,7 +196,7 @@ def _names_bound_by(stmt: Stmt) -> Iterator[str]:
                         yield name
 
 
-def misfit(call: E.Call, target: Target) -> Misfit | None:
+def find_misfit(call: E.Call, target: CallTarget) -> Misfit | None:
     """Why `call` does not fit the parameters of `target`, or None where it fits or passes
     `*args`."""
     if E.starred(call):
@@ -230,7 +230,7 @@ def signature(function: Function) -> tuple[tuple[str, str, bool], ...]:
     return tuple((p.name, p.kind, p.default is not None) for p in function.params)
 
 
-def called(function: Function) -> str:
+def called_name(function: Function) -> str:
     """What a caller writes: the class for a constructor."""
     is_constructor = function.name == "__init__" and function.owner
     return function.owner if is_constructor else function.name

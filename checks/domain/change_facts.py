@@ -280,14 +280,14 @@ def _op_facts(path: str, base: SourceFile | None, head: SourceFile | None) -> It
         elif name not in new:
             yield OpFact(path, name, "removed")
         else:
-            before, after = parts(old[name]), parts(new[name])
+            before, after = op_parts(old[name]), op_parts(new[name])
             if before != after:
                 gained = tuple(part for part in after if part not in before)
                 lost = tuple(part for part in before if part not in after)
                 yield OpFact(path, name, "changed", gained, lost)
 
 
-def parts(op: Op) -> tuple[str, ...]:
+def op_parts(op: Op) -> tuple[str, ...]:
     """What an op is registered with: inputs, outputs, attributes."""
     return (*op.inputs, *op.outputs, *op.attrs)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.domain.call_targets import Target, Targets, nearest_imports
+from checks.domain.call_targets import CallTarget, CallTargets, nearest_imports
 from checks.domain.keys import asks_platform, product_files
 from checks.domain.ops import arguments, expressions_of
 from checks.lang.ir import expr as E
@@ -55,12 +55,12 @@ def _hardware_asked_for(call: E.Call, config: Config) -> str:
     return ""
 
 
-def excluded(guards: tuple[E.Expr, ...], hardware: str, config: Config) -> bool:
+def is_excluded(guards: tuple[E.Expr, ...], hardware: str, config: Config) -> bool:
     """Whether one of the conditions is false on `hardware`."""
     return any(holds_on(guard, hardware, config) is False for guard in guards)
 
 
-def brought_by_change(guards: tuple[E.Expr, ...], change: ChangeSet) -> bool:
+def asks_for_new_name(guards: tuple[E.Expr, ...], change: ChangeSet) -> bool:
     """Whether a condition asks for something that this change brings: it is off for whoever was
     there before."""
     names: set[str] = set()
@@ -78,7 +78,9 @@ def _names(expr: E.Expr) -> Iterator[str]:
             yield part.id
 
 
-def refused(guards: tuple[E.Expr, ...], platform: str, change: ChangeSet, config: Config) -> bool:
+def is_refused(
+    guards: tuple[E.Expr, ...], platform: str, change: ChangeSet, config: Config
+) -> bool:
     """Whether the product raises on the hardware of `is_<platform>()` over such a switch.
 
     `if enable_logprob and not current_platform.is_cuda(): raise` refuses what stands under
@@ -86,12 +88,12 @@ def refused(guards: tuple[E.Expr, ...], platform: str, change: ChangeSet, config
     """
     wanted: set[str] = set()
     for guard in guards:
-        wanted.update(topics(guard))
+        wanted.update(switch_words(guard))
     hardware = config.hardware_of(f"is_{platform}")
     if not wanted or not hardware:
         return False
     # Kept, because the whole product is searched for it.
-    refusals = change.memo(refused, lambda: list(_refusals(change, config)))
+    refusals = change.memo(is_refused, lambda: list(_refusals(change, config)))
     for words, test in refusals:
         if not wanted.isdisjoint(words) and _may_hold_on(test, hardware, config):
             return True
@@ -109,7 +111,7 @@ def _refusals(change: ChangeSet, config: Config) -> Iterator[tuple[frozenset[str
         for function in unit.functions:
             for test in _conditions_of_raises(function):
                 if test.op == "and" and asks_platform((test,)):
-                    yield frozenset(topics(test)), test
+                    yield frozenset(switch_words(test)), test
 
 
 def _conditions_of_raises(function: Function) -> Iterator[E.Binary]:
@@ -129,7 +131,7 @@ def _may_hold_on(test: E.Expr, hardware: str, config: Config) -> bool:
     return holds_on(test, hardware, config) is not False
 
 
-def topics(test: E.Expr) -> Iterator[str]:
+def switch_words(test: E.Expr) -> Iterator[str]:
     """The telling words of the names in a condition, in the singular."""
     for name in _names(test):
         for word in name.lower().split("_"):
@@ -138,28 +140,28 @@ def topics(test: E.Expr) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Readers:
+class FieldReaders:
     """Answers who reads a field or a parameter, and on which hardware."""
 
     change: ChangeSet
     config: Config
-    targets: Targets
+    targets: CallTargets
 
-    def field_unread(self, name: str, hardware: str) -> bool:
+    def is_field_unread(self, name: str, hardware: str) -> bool:
         """Whether the field `name` is read somewhere, and nowhere that `hardware` gets to."""
         reads = list(self._reads_of(name))
         if not reads:
             return False
         return not any(self._runs_on(name, read, hardware) for read in reads)
 
-    def own_reads(self, name: str, hardware: str) -> bool:
+    def reads_field_itself(self, name: str, hardware: str) -> bool:
         """Whether a file of this hardware reads the field `name`."""
         for read in self._reads_of(name):
             if self.config.hardware_of(read.unit.path) == hardware:
                 return True
         return False
 
-    def param_unread(self, target: Target, name: str, hardware: str) -> bool:
+    def is_parameter_unread(self, target: CallTarget, name: str, hardware: str) -> bool:
         """Whether a function uses its parameter for other hardware only.
 
         A branch of this hardware that calls the very op which gets the parameter elsewhere counts
@@ -169,7 +171,7 @@ class Readers:
         elsewhere: set[tuple[str, str]] = set()
         own: set[tuple[str, str]] = set()
         for guarded in guarded_statements(function.body):
-            is_elsewhere = excluded(guarded.guards, hardware, self.config)
+            is_elsewhere = is_excluded(guarded.guards, hardware, self.config)
             called = _functions_called(guarded, function, target.unit)
             if not is_elsewhere:
                 own |= called
@@ -202,17 +204,17 @@ class Readers:
         own_hardware = self.config.hardware_of(read.unit.path)
         if own_hardware and own_hardware != hardware:
             return False
-        if excluded(read.guarded.guards, hardware, self.config):
+        if is_excluded(read.guarded.guards, hardware, self.config):
             return False
         passed_on = 0
         for target, param in self._parameters_given(name, read):
-            if not self.param_unread(target, param, hardware):
+            if not self.is_parameter_unread(target, param, hardware):
                 return True
             passed_on += 1
         parts = _expressions_in(read.guarded)
         return passed_on < sum(_is_read(part, name) for part in parts)
 
-    def _parameters_given(self, name: str, read: _FieldUse) -> Iterator[tuple[Target, str]]:
+    def _parameters_given(self, name: str, read: _FieldUse) -> Iterator[tuple[CallTarget, str]]:
         """The parameters, of functions that can be followed, for which the field is passed."""
         for call in _calls_in(read.guarded):
             target = self.targets.of(call, read.function, read.unit)

@@ -18,7 +18,7 @@ _PLATFORM_TEST = re.compile(r"is_\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class KeyUse:
     """A use of `key` of `holder`: `share_inputs` in `self.share_inputs["k"]`, `self` in `self.k`.
 
     `sets` where the key gets a value, which is `value`; anything else needs it to be there.
@@ -32,13 +32,13 @@ class Use:
     value: E.Expr | None = None
 
 
-def uses(function: Function) -> Iterator[Use]:
+def key_uses(function: Function) -> Iterator[KeyUse]:
     """Every use of a key or an attribute of `self` in `function`, in source order."""
     # Kept, because the rules about keys ask for every function of a runner again and again.
-    return iter(function.body.memo(uses, lambda: list(_uses(function))))
+    return iter(function.body.memo(key_uses, lambda: list(_uses(function))))
 
 
-def _uses(function: Function) -> Iterator[Use]:
+def _uses(function: Function) -> Iterator[KeyUse]:
     for guarded, expressions in statement_expressions(function.body):
         stmt = guarded.stmt
         target: E.Expr | None = None
@@ -46,13 +46,13 @@ def _uses(function: Function) -> Iterator[Use]:
             set_key = _holder_and_key(stmt.target)
             if set_key is not None:
                 target = stmt.target
-                yield Use(*set_key, True, stmt.line, guarded.guards, stmt.value)
+                yield KeyUse(*set_key, True, stmt.line, guarded.guards, stmt.value)
         for expr in expressions:
             if expr is target:
                 continue
             read_key = _holder_and_key(expr)
             if read_key is not None:
-                yield Use(*read_key, False, expr.line or stmt.line, guarded.guards)
+                yield KeyUse(*read_key, False, expr.line or stmt.line, guarded.guards)
 
 
 def _holder_and_key(expr: E.Expr) -> tuple[str, str] | None:
@@ -77,23 +77,23 @@ def asks_platform(guards: tuple[E.Expr, ...]) -> bool:
     return False
 
 
-def hardware_alone(test: E.Expr) -> bool:
+def holds_on_some_hardware_only(test: E.Expr) -> bool:
     """Whether a condition holds on some hardware only; `not (not is_rocm() and not fits)` may hold
     on all."""
     match test:
         case E.Unary(op="not", operand=E.Binary(op="and", left=left, right=right)):
-            return hardware_alone(left) and hardware_alone(right)
+            return holds_on_some_hardware_only(left) and holds_on_some_hardware_only(right)
         case E.Binary(op="or", left=left, right=right):
-            return hardware_alone(left) and hardware_alone(right)
+            return holds_on_some_hardware_only(left) and holds_on_some_hardware_only(right)
         case E.Binary(op="and", left=left, right=right):
-            return hardware_alone(left) or hardware_alone(right)
+            return holds_on_some_hardware_only(left) or holds_on_some_hardware_only(right)
         case E.Unary(op="not", operand=E.Binary(op="or", left=left, right=right)):
-            return hardware_alone(left) or hardware_alone(right)
+            return holds_on_some_hardware_only(left) or holds_on_some_hardware_only(right)
         case _:
             return asks_platform((test,))
 
 
-def looked_for(use: Use) -> bool:
+def is_key_tested(use: KeyUse) -> bool:
     """Whether the code asks first if the key is there."""
     asked_for: list[E.Expr] = []
     for guard in use.guards:
@@ -101,7 +101,7 @@ def looked_for(use: Use) -> bool:
     return E.Const(use.key) in asked_for
 
 
-def changed_python(
+def changed_python_files(
     change: ChangeSet, config: Config
 ) -> Iterator[tuple[SourceFile | None, SourceFile]]:
     """(base, head) of every changed Python file of the product; None for a new file."""
@@ -132,7 +132,7 @@ def _without_tests(paths: list[str] | tuple[str, ...], config: Config) -> list[s
     return [path for path in paths if path.endswith(".py") and not config.is_test(path)]
 
 
-def sets_somehow(key: str, text: str) -> bool:
+def may_assign(key: str, text: str) -> bool:
     """Whether `text` gives `key` a value in any way that code does."""
     word = re.escape(key)
     item = rf"[\"']{word}[\"']\]\s*=[^=]"

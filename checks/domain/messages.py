@@ -26,7 +26,7 @@ from checks.lang.ir.source_file import Function, SourceFile, Struct
 from checks.lang.ir.stmt import Assign, guarded_statements
 
 # `snake` is asked for here by rules of other families.
-__all__ = ["Endpoint", "Messages", "op_argument", "ops_of", "snake"]
+__all__ = ["MessageEnd", "Messages", "op_argument", "ops_of", "snake"]
 
 # Wrappers of wrappers are followed this deep.
 _DEPTH = 4
@@ -35,7 +35,7 @@ _ADDRESSED = re.compile(rb"&\s*([A-Za-z_]\w*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class MessageEnd:
     """One end of a message: `function` sends or receives `variable`, which is a `struct`.
 
     `role` is `send` or `receive`, `line` is that of the call, and `ops` are those that come to the
@@ -64,7 +64,7 @@ class Messages:
     change: ChangeSet
     config: Config
     side: Side = Side.HEAD
-    _ends: dict[str, tuple[Endpoint, ...]] = field(default_factory=dict)
+    _ends: dict[str, tuple[MessageEnd, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, change: ChangeSet, config: Config, side: Side = Side.HEAD) -> Messages:
@@ -77,7 +77,7 @@ class Messages:
 
     # Ends
 
-    def of_unit(self, unit: SourceFile) -> tuple[Endpoint, ...]:
+    def ends_in(self, unit: SourceFile) -> tuple[MessageEnd, ...]:
         """The ends in one C++ file."""
         if unit.language != "cpp":
             return ()
@@ -85,13 +85,13 @@ class Messages:
             self._ends[unit.path] = tuple(self._ends_in(unit))
         return self._ends[unit.path]
 
-    def _ends_in(self, unit: SourceFile) -> Iterator[Endpoint]:
+    def _ends_in(self, unit: SourceFile) -> Iterator[MessageEnd]:
         for function in unit.functions:
             text = unit.text(function.start_line, function.end_line)
             if may_hand_over_address(text):
                 yield from self._ends_of_function(function, unit)
 
-    def _ends_of_function(self, function: Function, unit: SourceFile) -> Iterator[Endpoint]:
+    def _ends_of_function(self, function: Function, unit: SourceFile) -> Iterator[MessageEnd]:
         types = _types_of_variables(function, unit)
         seen: set[tuple[str, str]] = set()
         for call, _ in calls_of(function.body):
@@ -104,9 +104,9 @@ class Messages:
                     continue
                 seen.add((name, role))
                 ops = ops_of(function, unit)
-                yield Endpoint(function, unit, struct, name, role, call.line, ops)
+                yield MessageEnd(function, unit, struct, name, role, call.line, ops)
 
-    def speaking(self, struct: str, hardware: str | None = None) -> Iterator[Endpoint]:
+    def ends_of_struct(self, struct: str, hardware: str | None = None) -> Iterator[MessageEnd]:
         """Every end in the tree (of `hardware`) whose struct has this name, whatever its
         definition."""
         tree = self.change.tree(self.side)
@@ -115,30 +115,30 @@ class Messages:
                 continue
             if not _addresses_variable_of(struct, tree.read(path) or b""):
                 continue
-            if not self.may_speak(path):
+            if not self.may_hold_ends(path):
                 continue
             unit = self.change.unit(path, self.side)
             if unit is None:
                 continue
-            for end in self.of_unit(unit):
+            for end in self.ends_in(unit):
                 if end.struct.name == struct:
                     yield end
 
-    def may_speak(self, path: str) -> bool:
+    def may_hold_ends(self, path: str) -> bool:
         """Whether the file may have an end in it, told without parsing it."""
         data = self.change.tree(self.side).read(path) or b""
         return may_hand_over_address(data.decode("utf-8", "replace"))
 
-    def peers(self, end: Endpoint) -> tuple[Endpoint, ...]:
+    def peers(self, end: MessageEnd) -> tuple[MessageEnd, ...]:
         """The other ends of the same message on the same hardware, in path order."""
         hardware = self.config.hardware_of(end.unit.path)
         peers = []
-        for other in self.speaking(end.struct.name, hardware):
+        for other in self.ends_of_struct(end.struct.name, hardware):
             if other is not end and self.same(end, other):
                 peers.append(other)
         return tuple(peers)
 
-    def same(self, first: Endpoint, second: Endpoint) -> bool:
+    def same(self, first: MessageEnd, second: MessageEnd) -> bool:
         """Whether both are ends of one message: they share its definition, or have copies of it.
 
         Copies are told by the ops' names, which agree but for the end, or by their members where
@@ -156,11 +156,11 @@ class Messages:
 
     # What an end does
 
-    def moves(self, end: Endpoint) -> list[Move]:
+    def moves(self, end: MessageEnd) -> list[Move]:
         """Every store of the end's function."""
         return end.function.body.memo(moves, lambda: list(moves(end.function)))
 
-    def forwards(self, end: Endpoint) -> tuple[Move, ...]:
+    def forwards(self, end: MessageEnd) -> tuple[Move, ...]:
         """Of a receiver: the stores that hand a member of the message on into a parameter.
 
         `target` is the parameter's element and `source` the message's.
@@ -173,7 +173,7 @@ class Messages:
                 forwards.append(move)
         return tuple(forwards)
 
-    def writes(self, end: Endpoint) -> tuple[Move, ...]:
+    def writes(self, end: MessageEnd) -> tuple[Move, ...]:
         """Of a sender: the stores into the message, `target` being the member."""
         return tuple(move for move in self.moves(end) if move.target.root == end.variable)
 

@@ -192,7 +192,7 @@ def _without_scope(name: str) -> str:
 
 
 def _calls_in(unit: SourceFile, op: OpInfo) -> Iterator[OpCall]:
-    for function in callers(op.name, unit):
+    for function in functions_calling(op.name, unit):
         for call, guards in calls_of(function.body):
             if E.callee(call) == op.name:
                 yield OpCall(op, call, function, unit, arguments(call, op.params), guards)
@@ -208,7 +208,7 @@ def files_calling(name: str, tree: Tree) -> list[str]:
     return [path for path in paths if call.search(tree.read(path) or b"")]
 
 
-def callers(name: str, unit: SourceFile) -> list[Function]:
+def functions_calling(name: str, unit: SourceFile) -> list[Function]:
     """The functions of a Python file in which `name` may be called."""
     call = re.compile(_call_pattern(name))
     return [f for f in unit.functions if call.search(unit.text(f.start_line, f.end_line))]

@@ -20,7 +20,7 @@ _ALWAYS_HARDWARE = frozenset({"gpu", "cuda", "intel"})
 
 GRAM = 5
 LEAST_TOKENS = 80
-LEAST_CONTAINED = 0.6
+LEAST_SHARED_GRAMS = 0.6
 """Identifier-abstracted 5-gram containment that confirms a pair; 99 of 100 unrelated kernels stay
 below 0.7."""
 _LEAST_LINES = 8
@@ -30,13 +30,13 @@ PlainName = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class HardwareNames:
     """The words of a repository that name hardware."""
 
     hardware: frozenset[str]
 
     @classmethod
-    def of(cls, config: Config) -> Names:
+    def of(cls, config: Config) -> HardwareNames:
         words = set(_ALWAYS_HARDWARE)
         for hardware in config.hardware:
             for mark in (hardware.name, *hardware.marks):
@@ -81,7 +81,7 @@ def _paths_matching(globs: tuple[str, ...], change: ChangeSet) -> list[str]:
 
 
 def _siblings_by_name(path: str, change: ChangeSet, config: Config) -> list[str]:
-    names = Names.of(config)
+    names = HardwareNames.of(config)
     # Kept, because each changed file asks and every path of the tree is split into words.
     by_name = change.memo(
         (_python_files_by_name, names), lambda: _python_files_by_name(change, names)
@@ -97,13 +97,13 @@ def _siblings_by_name(path: str, change: ChangeSet, config: Config) -> list[str]
     return siblings
 
 
-def _python_files_by_name(change: ChangeSet, names: Names) -> dict[PlainName, list[str]]:
+def _python_files_by_name(change: ChangeSet, names: HardwareNames) -> dict[PlainName, list[str]]:
     files = [path for path in change.head.paths() if path.endswith(".py")]
     return group_by(files, lambda path: names.plain(PurePosixPath(path).stem))
 
 
 def counterparts(
-    function: Function, unit: SourceFile, sibling: SourceFile, names: Names
+    function: Function, unit: SourceFile, sibling: SourceFile, names: HardwareNames
 ) -> list[Function]:
     """The functions of `sibling` that do the same job: by name and class, else the one that reads
     the same.
@@ -131,13 +131,13 @@ def _most_similar(function: Function, unit: SourceFile, sibling: SourceFile) -> 
     for other in sibling.functions:
         if not _has_similar_length(function, other):
             continue
-        share = containment(function, unit, other, sibling)
-        if share >= LEAST_CONTAINED and share > best_share:
+        share = shared_grams(function, unit, other, sibling)
+        if share >= LEAST_SHARED_GRAMS and share > best_share:
             best, best_share = other, share
     return best
 
 
-def _functions_by_name(unit: SourceFile, names: Names) -> dict[PlainName, list[Function]]:
+def _functions_by_name(unit: SourceFile, names: HardwareNames) -> dict[PlainName, list[Function]]:
     """The functions of `unit` by their names without hardware."""
     # Kept, because each changed function of a file asks for the same siblings.
     return unit.memo(
@@ -159,7 +159,7 @@ def _has_similar_length(function: Function, other: Function) -> bool:
     return 0.4 < (size + 1) / (other_size + 1) < 2.5
 
 
-def containment(
+def shared_grams(
     function: Function, unit: SourceFile, other: Function, other_unit: SourceFile
 ) -> float:
     """The share of the shorter one's 5-grams, names abstracted, that stand in the longer one; 0
@@ -199,13 +199,13 @@ def _abstract(token: str) -> str:
     return '"' if first in "\"'" else token
 
 
-def paired_changes(
+def changed_functions_with_siblings(
     change: ChangeSet, config: Config
 ) -> Iterator[tuple[Function, Function, list[str]]]:
     """(base, head, sibling files) of every altered Python function; its own file is one where it
     has a copy there."""
     siblings: dict[str, list[str]] = {}
-    names = Names.of(config)
+    names = HardwareNames.of(config)
     for old, new in change.changed_functions():
         if old is None or new is None or not new.path.endswith(".py") or config.is_test(new.path):
             continue
@@ -217,7 +217,7 @@ def paired_changes(
         yield old, new, files
 
 
-def _has_copy_in_own_file(function: Function, change: ChangeSet, names: Names) -> bool:
+def _has_copy_in_own_file(function: Function, change: ChangeSet, names: HardwareNames) -> bool:
     unit = change.unit(function.path)
     if unit is None or not names.plain(function.name):
         return False

@@ -18,7 +18,7 @@ SPECULATIVE = re.compile(
 """In a name of what belongs to speculative decoding."""
 
 
-def mode_of(guarded: GuardedStmt, function: Function) -> bool | None:
+def speculative_mode_of(guarded: GuardedStmt, function: Function) -> bool | None:
     """True where only speculative decoding runs the statement, False where only decoding without it
     does, None where nothing says so."""
     for guard in guarded.guards:
@@ -32,7 +32,7 @@ def mode_of(guarded: GuardedStmt, function: Function) -> bool | None:
     return True if any(SPECULATIVE.search(name) for name in names) else None
 
 
-def called_speculatively(function: Function, change: ChangeSet, config: Config) -> bool:
+def is_called_speculatively(function: Function, change: ChangeSet, config: Config) -> bool:
     """Whether every caller that goes by this name is of speculative decoding."""
     if function.owner or language(function.path) != "python":
         return False

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
 from checks.core.words import contains_word
-from checks.eval.constants.files import files
+from checks.eval.constants.files import path_index
 from checks.eval.constants.lookup import Constants
 from checks.eval.integers import integer_type
 from checks.lang.ir import expr as E
@@ -42,7 +42,7 @@ class StructLayouts:
         self._change = change
         self._side = side
         self._constants = Constants.of(change, side)
-        self._files = files(change, side)
+        self._files = path_index(change, side)
         self._known: dict[tuple[str, str], Struct | None] = {}
 
     def find(self, name: str, unit: SourceFile) -> Struct | None:

@@ -22,7 +22,7 @@ _COUNTS = frozenset({"sum", "item", "count_nonzero"})
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class TensorAllocation:
     """A tensor allocated by `how` (`empty`, `full`, ...) at `line` of `path`; `rows` is its first
     dimension."""
 
@@ -33,7 +33,7 @@ class Made:
     end_line: int = 0
 
 
-def made(value: E.Expr | None) -> tuple[E.Expr, str] | None:
+def allocation_of(value: E.Expr | None) -> tuple[E.Expr, str] | None:
     """(first dimension, function) of `paddle.full([rows, ...], ...)` and its like."""
     if not isinstance(value, E.Call) or not isinstance(value.func, E.Attr):
         return None
@@ -57,7 +57,7 @@ def _shape(call: E.Call) -> E.Expr | None:
     return call.args[0] if call.args else None
 
 
-def largest(expr: E.Expr, local: dict[str, E.Expr]) -> bool:
+def is_upper_bound(expr: E.Expr, local: dict[str, E.Expr]) -> bool:
     """Whether a size is an upper bound by its name (`max_num_seqs`), followed through one local.
 
     A sum is a count, whatever it is called.
@@ -94,7 +94,7 @@ def key_of(expr: E.Expr) -> str | None:
             return None
 
 
-def cut(expr: E.Expr) -> E.Expr | None:
+def sliced_tensor(expr: E.Expr) -> E.Expr | None:
     """`x` of `x[:n]`, None for anything else."""
     match expr:
         case E.Index(base=base, indices=(E.Slice(lower=None, upper=upper), *_)):
@@ -103,7 +103,9 @@ def cut(expr: E.Expr) -> E.Expr | None:
             return None
 
 
-def buffers(key: str, change: ChangeSet, side: Side = Side.HEAD, most: int = 3) -> Iterator[Made]:
+def allocations_of(
+    key: str, change: ChangeSet, side: Side = Side.HEAD, most: int = 3
+) -> Iterator[TensorAllocation]:
     """Where the shared tensor `key` is allocated, in at most `most` files."""
     word = re.escape(key)
     item = rf"\[\s*[\"']{word}[\"']\s*\]"
@@ -118,7 +120,7 @@ def buffers(key: str, change: ChangeSet, side: Side = Side.HEAD, most: int = 3) 
             yield from _allocations(key, unit, lines[path])
 
 
-def _allocations(key: str, unit: SourceFile, lines: set[int]) -> Iterator[Made]:
+def _allocations(key: str, unit: SourceFile, lines: set[int]) -> Iterator[TensorAllocation]:
     """The allocations of `key` in the functions that have one of `lines`."""
     for function in unit.functions:
         if not any(function.covers(line) for line in lines):
@@ -127,7 +129,7 @@ def _allocations(key: str, unit: SourceFile, lines: set[int]) -> Iterator[Made]:
             stmt = guarded.stmt
             if not isinstance(stmt, Assign) or stmt.op != "=" or key_of(stmt.target) != key:
                 continue
-            allocation = made(stmt.value)
+            allocation = allocation_of(stmt.value)
             if allocation is not None:
                 rows, how = allocation
-                yield Made(rows, how, unit.path, stmt.line, stmt.end_line)
+                yield TensorAllocation(rows, how, unit.path, stmt.line, stmt.end_line)

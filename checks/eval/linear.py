@@ -43,19 +43,19 @@ Monomial = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class LinearForm:
     """`terms` maps each product of symbols to its factor, which is never 0."""
 
     terms: dict[Monomial, int]
 
-    def plus(self, other: Form, factor: int = 1) -> Form:
+    def plus(self, other: LinearForm, factor: int = 1) -> LinearForm:
         """`self + factor * other`."""
         terms = dict(self.terms)
         for monomial, value in other.terms.items():
             terms[monomial] = terms.get(monomial, 0) + factor * value
         return _without_zeros(terms)
 
-    def times(self, other: Form) -> Form:
+    def times(self, other: LinearForm) -> LinearForm:
         """`self * other`."""
         terms: dict[Monomial, int] = {}
         for left, left_factor in self.terms.items():
@@ -84,16 +84,16 @@ class Form:
         return " + ".join(parts)
 
 
-def _without_zeros(terms: dict[Monomial, int]) -> Form:
-    return Form({monomial: factor for monomial, factor in terms.items() if factor})
+def _without_zeros(terms: dict[Monomial, int]) -> LinearForm:
+    return LinearForm({monomial: factor for monomial, factor in terms.items() if factor})
 
 
-def _constant_form(value: int) -> Form:
+def _constant_form(value: int) -> LinearForm:
     return _without_zeros({(): value})
 
 
-def _symbol_form(text: str) -> Form:
-    return Form({(text,): 1})
+def _symbol_form(text: str) -> LinearForm:
+    return LinearForm({(text,): 1})
 
 
 def difference(left: ir.Expr, right: ir.Expr) -> int | None:
@@ -105,7 +105,7 @@ def difference(left: ir.Expr, right: ir.Expr) -> int | None:
     return left_form.plus(right_form, -1).constant
 
 
-def form_of(expr: ir.Expr) -> Form | None:
+def form_of(expr: ir.Expr) -> LinearForm | None:
     """The linear form of `expr`, or None where it is not an integer expression."""
     match expr:
         case ir.Const(value=bool()):
@@ -118,7 +118,7 @@ def form_of(expr: ir.Expr) -> Form | None:
             return form_of(operand)
         case ir.Unary(op="-", operand=operand):
             form = form_of(operand)
-            return None if form is None else Form({}).plus(form, -1)
+            return None if form is None else LinearForm({}).plus(form, -1)
         case ir.Binary(op=op, left=left, right=right) if op in _SUMS:
             return _form_of_binary(op, left, right, _add_up)
         case ir.Binary(op=op, left=left, right=right) if op in _SAME_IN_BOTH:
@@ -135,8 +135,11 @@ def _is_wide(kind: str) -> bool:
 
 
 def _form_of_binary(
-    op: str, left: ir.Expr, right: ir.Expr, solve: Callable[[str, Form, Form], Form | None]
-) -> Form | None:
+    op: str,
+    left: ir.Expr,
+    right: ir.Expr,
+    solve: Callable[[str, LinearForm, LinearForm], LinearForm | None],
+) -> LinearForm | None:
     """What `solve` makes of both sides, else one symbol for the whole operation."""
     left_form = form_of(left)
     right_form = form_of(right)
@@ -148,7 +151,7 @@ def _form_of_binary(
     return _symbol_form(f"({left_form} {op} {right_form})")
 
 
-def _add_up(op: str, left: Form, right: Form) -> Form | None:
+def _add_up(op: str, left: LinearForm, right: LinearForm) -> LinearForm | None:
     """`left op right` for an operator that keeps sums sums."""
     match op:
         case "+":
@@ -158,12 +161,12 @@ def _add_up(op: str, left: Form, right: Form) -> Form | None:
         case "*" if len(left.terms) * len(right.terms) <= _MOST_TERMS:
             return left.times(right)
         case "<<" if right.constant is not None and 0 <= right.constant <= _MOST_SHIFT:
-            return Form({}).plus(left, 1 << right.constant)
+            return LinearForm({}).plus(left, 1 << right.constant)
         case _:
             return None
 
 
-def _compute(op: str, left: Form, right: Form) -> Form | None:
+def _compute(op: str, left: LinearForm, right: LinearForm) -> LinearForm | None:
     """The number, where both sides are numbers. Below zero the languages divide differently."""
     a, b = left.constant, right.constant
     if a is None or b is None or a < 0 or b < 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from checks.kernelrun.model import WHOLE_OP, Case, Output, Run, Status
+from checks.kernelrun.model import WHOLE_OP, CaseStatus, KernelCase, KernelRunResult, Output
 from checks.kernelrun.speed import Ratio, Speedup, ratio
 from checks.kernelrun.tensors import Tensor, TensorError, difference
 
@@ -33,8 +33,8 @@ class Pair:
 
     op: str
     name: str
-    base: Case | None
-    head: Case | None
+    base: KernelCase | None
+    head: KernelCase | None
     bit_equal: bool | None
     changes: tuple[Change, ...]
     ratio: Ratio | None
@@ -44,7 +44,7 @@ class Pair:
         """Whether head has a worse status than base, or is significantly slower."""
         if self.head is None:
             return self.base is not None
-        base_status = self.base.status if self.base is not None else Status.OK
+        base_status = self.base.status if self.base is not None else CaseStatus.OK
         if self.head.status.worse_than(base_status):
             return True
         return self.ratio is not None and self.ratio.pace is Speedup.SLOWER
@@ -58,8 +58,8 @@ class Comparison:
     can be said.
     """
 
-    base: Run
-    head: Run
+    base: KernelRunResult
+    head: KernelRunResult
     pairs: tuple[Pair, ...]
     apart: tuple[str, ...] = ()
 
@@ -79,7 +79,7 @@ class Comparison:
         return not self.base.device.get("interpreter")
 
 
-def compare(base: Run, head: Run) -> Comparison:
+def compare(base: KernelRunResult, head: KernelRunResult) -> Comparison:
     """Base against head, case by case."""
     device_keys = sorted({*base.device, *head.device})
     apart = tuple(key for key in device_keys if base.device.get(key) != head.device.get(key))
@@ -94,26 +94,34 @@ def compare(base: Run, head: Run) -> Comparison:
     return Comparison(base, head, tuple(pairs))
 
 
-def _case_of(key: tuple[str, str], cases: Mapping[tuple[str, str], Case]) -> Case | None:
+def _case_of(
+    key: tuple[str, str], cases: Mapping[tuple[str, str], KernelCase]
+) -> KernelCase | None:
     """A side's case. An op that could not be imported has one entry for all its cases."""
     op, _ = key
     return cases.get(key) or cases.get((op, WHOLE_OP))
 
 
 def _compare_case(
-    key: tuple[str, str], base: Run, head: Run, base_case: Case | None, head_case: Case | None
+    key: tuple[str, str],
+    base: KernelRunResult,
+    head: KernelRunResult,
+    base_case: KernelCase | None,
+    head_case: KernelCase | None,
 ) -> Pair:
     op, name = key
     if base_case is None or head_case is None or not base_case.outputs or not head_case.outputs:
         return Pair(op, name, base_case, head_case, None, (), None)
     changes = tuple(_changes(base, head, base_case, head_case))
     # As in the benchmarks, the speed of a wrong answer is not worth a word.
-    both_right = base_case.status is head_case.status is Status.OK
+    both_right = base_case.status is head_case.status is CaseStatus.OK
     speed = ratio(base_case.times, head_case.times) if both_right else None
     return Pair(op, name, base_case, head_case, not changes, changes, speed)
 
 
-def _changes(base: Run, head: Run, base_case: Case, head_case: Case) -> Iterator[Change]:
+def _changes(
+    base: KernelRunResult, head: KernelRunResult, base_case: KernelCase, head_case: KernelCase
+) -> Iterator[Change]:
     base_outputs = {output.name: output for output in base_case.outputs}
     head_outputs = {output.name: output for output in head_case.outputs}
     base_tensors, head_tensors = base.outputs_of(base_case), head.outputs_of(head_case)

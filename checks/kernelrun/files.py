@@ -9,7 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from checks.kernelrun.events import LARGEST
-from checks.kernelrun.model import SCHEMA, Case, Confinement, Output, Reason, Run, Status, Times
+from checks.kernelrun.model import (
+    SCHEMA,
+    CaseStatus,
+    Confinement,
+    KernelCase,
+    KernelRunResult,
+    Output,
+    StatusReason,
+    Times,
+)
 from checks.kernelrun.tensors import Tensor
 
 
@@ -21,10 +30,10 @@ class RunFileError(ValueError):
         self.where = where
 
 
-Told = Callable[[Reason | None], Mapping[str, Any] | None]
+Told = Callable[[StatusReason | None], Mapping[str, Any] | None]
 
 
-def to_json(run: Run, told: Told) -> dict[str, Any]:
+def to_json(run: KernelRunResult, told: Told) -> dict[str, Any]:
     """The file's content.
 
     `told` gives a reason with its key, arguments and words; a reader goes by the first two.
@@ -44,7 +53,7 @@ def to_json(run: Run, told: Told) -> dict[str, Any]:
     }
 
 
-def _case(case: Case, told: Told) -> dict[str, Any]:
+def _case(case: KernelCase, told: Told) -> dict[str, Any]:
     times = case.times
     return {
         "op": case.op,
@@ -76,7 +85,7 @@ def _case(case: Case, told: Told) -> dict[str, Any]:
     }
 
 
-def from_json(data: object, tensors: Mapping[str, Tensor]) -> Run:
+def from_json(data: object, tensors: Mapping[str, Tensor]) -> KernelRunResult:
     """The run of a file's content. Raises RunFileError for anything that is not of this version."""
     top = _Reader(data, "results.json")
     if top.raw("schema") != SCHEMA:
@@ -85,7 +94,7 @@ def from_json(data: object, tensors: Mapping[str, Tensor]) -> Run:
     confinement = Confinement(held.text("tool"), held.of("files", bool), held.mapping("limits"))
     cases = tuple(_read_case(item) for item in top.items("cases"))
     told = top.mapping("versions"), top.mapping("device"), top.text("harness")
-    return Run(*told, confinement, cases, tensors, top.measure("copy_bandwidth", float))
+    return KernelRunResult(*told, confinement, cases, tensors, top.measure("copy_bandwidth", float))
 
 
 class _Reader:
@@ -172,18 +181,18 @@ def _real(value: Any, where: str) -> float:
         raise RunFileError(where) from error
 
 
-def _read_case(item: _Reader) -> Case:
+def _read_case(item: _Reader) -> KernelCase:
     try:
-        status = Status(item.text("status"))
+        status = CaseStatus(item.text("status"))
     except ValueError as error:
         raise RunFileError("status") from error
     reason = None if item.raw("reason") is None else item.inner("reason")
     times = None if item.raw("times") is None else item.inner("times")
-    return Case(
+    return KernelCase(
         item.text("op"),
         item.text("case"),
         status,
-        None if reason is None else Reason(reason.text("key"), reason.mapping("args")),
+        None if reason is None else StatusReason(reason.text("key"), reason.mapping("args")),
         item.number("max_error"),
         tuple(_read_output(o) for o in item.items("outputs")),
         None if times is None else _read_times(times),

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from checks.kernelrun.events import Journal
-from checks.kernelrun.model import WHOLE_OP, Case, Output, Reason, Status, Times
+from checks.kernelrun.model import WHOLE_OP, CaseStatus, KernelCase, Output, StatusReason, Times
 from checks.kernelrun.tensors import Array, Difference, Tensor, TensorError, difference
 
 SURE = "sure"
 """A reference's output that is no result: it says which rows the reference is sure of."""
 Tensors = Mapping[str, Tensor]
-_WORST_LAST = list(Status)
+_WORST_LAST = list(CaseStatus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,40 +59,42 @@ class HarnessProcess:
     outputs: Mapping[str, Tensors]
 
 
-def judge(op: str, standard: Standard, process: HarnessProcess) -> tuple[Case, ...]:
+def judge(op: str, standard: Standard, process: HarnessProcess) -> tuple[KernelCase, ...]:
     """Every case of the standard, in its order. Cases that the process made up do not count."""
     import_error = process.journal.import_error
     if import_error is not None:
-        reason = Reason("import", {"error": import_error})
+        reason = StatusReason("import", {"error": import_error})
         names = tuple(standard.cases) or (WHOLE_OP,)
-        return tuple(Case(op, name, Status.ERROR, reason) for name in names)
+        return tuple(KernelCase(op, name, CaseStatus.ERROR, reason) for name in names)
     if not standard.cases:
         status, reason = _status_of_end(process.ending)
-        return (Case(op, WHOLE_OP, status, reason),)
+        return (KernelCase(op, WHOLE_OP, status, reason),)
     return tuple(_judge_case(op, name, standard, process) for name in standard.cases)
 
 
-def _judge_case(op: str, name: str, standard: Standard, process: HarnessProcess) -> Case:
+def _judge_case(op: str, name: str, standard: Standard, process: HarnessProcess) -> KernelCase:
     if name in standard.failed:
         return _failed(op, name, "reference", standard.failed[name])
     progress = process.journal.attempts.get(name)
     if progress is None:
         status, reason = _status_of_unreached(process)
-        return Case(op, name, status, reason)
+        return KernelCase(op, name, status, reason)
     match progress.stage:
         case "begun":
             status, reason = _status_of_end(process.ending)
-            return Case(op, name, status, reason)
+            return KernelCase(op, name, status, reason)
         case "unsupported":
-            reason = Reason("unsupported", {"error": progress.error})
-            return Case(op, name, Status.UNSUPPORTED, reason)
+            reason = StatusReason("unsupported", {"error": progress.error})
+            return KernelCase(op, name, CaseStatus.UNSUPPORTED, reason)
         case "lost":
-            return Case(op, name, Status.CRASHED, Reason("lost", {"error": progress.error}))
+            return KernelCase(
+                op, name, CaseStatus.CRASHED, StatusReason("lost", {"error": progress.error})
+            )
         case "error":
             return _failed(op, name, "raised", progress.error)
     got, want = process.outputs.get(name), standard.expected.get(name)
     if got is None:
-        return Case(op, name, Status.ERROR, Reason("no-output"))
+        return KernelCase(op, name, CaseStatus.ERROR, StatusReason("no-output"))
     if want is None:
         return _failed(op, name, "reference", "")
     judged = _judge_outputs(op, name, got, want, standard.cases[name])
@@ -100,27 +102,27 @@ def _judge_case(op: str, name: str, standard: Standard, process: HarnessProcess)
     return replace(judged, times=times, bytes=standard.sizes.get(name))
 
 
-def _failed(op: str, name: str, key: str, error: str) -> Case:
-    return Case(op, name, Status.ERROR, Reason(key, {"error": error}))
+def _failed(op: str, name: str, key: str, error: str) -> KernelCase:
+    return KernelCase(op, name, CaseStatus.ERROR, StatusReason(key, {"error": error}))
 
 
-def _status_of_unreached(process: HarnessProcess) -> tuple[Status, Reason]:
+def _status_of_unreached(process: HarnessProcess) -> tuple[CaseStatus, StatusReason]:
     """Of a case that was not begun: its process ended before, in another case if one is open."""
     status, reason = _status_of_end(process.ending)
     for other, progress in process.journal.attempts.items():
         if progress.stage == "begun":
-            return status, Reason("not-reached", {"case": other})
+            return status, StatusReason("not-reached", {"case": other})
         if progress.stage == "lost":
-            return Status.CRASHED, Reason("not-reached", {"case": other})
+            return CaseStatus.CRASHED, StatusReason("not-reached", {"case": other})
     return status, reason
 
 
-def _status_of_end(ending: ProcessEnd) -> tuple[Status, Reason]:
+def _status_of_end(ending: ProcessEnd) -> tuple[CaseStatus, StatusReason]:
     if ending.limit:
-        return Status.TIMEOUT, Reason("timeout", {"seconds": f"{ending.limit:g}"})
+        return CaseStatus.TIMEOUT, StatusReason("timeout", {"seconds": f"{ending.limit:g}"})
     if ending.signal:
-        return Status.CRASHED, Reason("signal", {"signal": ending.signal})
-    return Status.CRASHED, Reason("exit", {"code": ending.code, "said": ending.said})
+        return CaseStatus.CRASHED, StatusReason("signal", {"signal": ending.signal})
+    return CaseStatus.CRASHED, StatusReason("exit", {"code": ending.code, "said": ending.said})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +130,13 @@ class _JudgedOutput:
     """An output with its status. `output` is None where the process did not give it."""
 
     output: Output | None
-    status: Status
-    reason: Reason | None = None
+    status: CaseStatus
+    reason: StatusReason | None = None
 
 
 def _judge_outputs(
     op: str, name: str, got: Tensors, want: Tensors, tolerances: Mapping[str, float]
-) -> Case:
+) -> KernelCase:
     sure_rows = want[SURE].array().astype(bool) if SURE in want else None
     judged = []
     for output_name, expected in want.items():
@@ -143,13 +145,13 @@ def _judge_outputs(
             actual = got.get(output_name)
             judged.append(_judge_output(output_name, actual, expected, tolerance, sure_rows))
     # The first of the worst, which is also the one whose reason is given.
-    status, reason = Status.OK, None
+    status, reason = CaseStatus.OK, None
     for item in judged:
         if _WORST_LAST.index(item.status) > _WORST_LAST.index(status):
             status, reason = item.status, item.reason
     outputs = tuple(item.output for item in judged if item.output is not None)
     all_given = len(outputs) == len(judged)
-    return Case(
+    return KernelCase(
         op=op,
         name=name,
         status=status,
@@ -173,26 +175,26 @@ def _judge_output(
     name: str, got: Tensor | None, want: Tensor, tolerance: float, sure_rows: Array | None
 ) -> _JudgedOutput:
     if got is None:
-        return _JudgedOutput(None, Status.MISMATCH, Reason("missing", {"output": name}))
+        return _JudgedOutput(None, CaseStatus.MISMATCH, StatusReason("missing", {"output": name}))
     output = Output(name, got.dtype, got.shape, got.digest, tolerance)
     if (got.dtype, got.shape) != (want.dtype, want.shape):
         forms = {"output": name, "got": _form(got), "want": _form(want)}
-        return _JudgedOutput(output, Status.MISMATCH, Reason("form", forms))
+        return _JudgedOutput(output, CaseStatus.MISMATCH, StatusReason("form", forms))
     try:
         measured = difference(got, want, tolerance, sure_rows)
     except TensorError:
-        reason = Reason("dtype", {"output": name, "dtype": got.dtype})
-        return _JudgedOutput(output, Status.ERROR, reason)
+        reason = StatusReason("dtype", {"output": name, "dtype": got.dtype})
+        return _JudgedOutput(output, CaseStatus.ERROR, reason)
     output = replace(output, max_error=measured.largest)
     if measured.new_nan:
-        return _JudgedOutput(output, Status.NAN, Reason("nan", {"output": name}))
+        return _JudgedOutput(output, CaseStatus.NAN, StatusReason("nan", {"output": name}))
     if measured.beyond:
         reason = _values_reason(name, measured, tolerance)
-        return _JudgedOutput(output, Status.MISMATCH, reason)
-    return _JudgedOutput(output, Status.OK)
+        return _JudgedOutput(output, CaseStatus.MISMATCH, reason)
+    return _JudgedOutput(output, CaseStatus.OK)
 
 
-def _values_reason(name: str, measured: Difference, tolerance: float) -> Reason:
+def _values_reason(name: str, measured: Difference, tolerance: float) -> StatusReason:
     args = {
         "output": name,
         "beyond": measured.beyond,
@@ -200,14 +202,14 @@ def _values_reason(name: str, measured: Difference, tolerance: float) -> Reason:
         "largest": "" if measured.largest is None else f"{measured.largest:.3g}",
         "tolerance": f"{tolerance:g}",
     }
-    return Reason("values", args)
+    return StatusReason("values", args)
 
 
 def _form(tensor: Tensor) -> str:
     return f"{tensor.dtype}{list(tensor.shape)}"
 
 
-def merge_processes(runs: Sequence[tuple[Case, ...]]) -> Iterator[Case]:
+def merge_processes(runs: Sequence[tuple[KernelCase, ...]]) -> Iterator[KernelCase]:
     """The cases of several processes of the same code, merged into one run.
 
     A case gets the worst status, all times, the first outputs, and whether their bytes agree. All

@@ -18,7 +18,7 @@ WHOLE_OP = "*"
 """
 
 
-class Status(StrEnum):
+class CaseStatus(StrEnum):
     """Best first: a later one is worse than an earlier one."""
 
     OK = "ok"
@@ -29,7 +29,7 @@ class Status(StrEnum):
     TIMEOUT = "timeout"
     CRASHED = "crashed"
 
-    def worse_than(self, other: Status) -> bool:
+    def worse_than(self, other: CaseStatus) -> bool:
         """Whether a case that had `other` got worse.
 
         Crash, time limit and error are equally bad.
@@ -38,13 +38,13 @@ class Status(StrEnum):
 
 
 _RANK = {
-    Status.OK: 0, Status.UNSUPPORTED: 1, Status.MISMATCH: 2, Status.NAN: 3,
-    Status.ERROR: 4, Status.TIMEOUT: 4, Status.CRASHED: 4,
+    CaseStatus.OK: 0, CaseStatus.UNSUPPORTED: 1, CaseStatus.MISMATCH: 2, CaseStatus.NAN: 3,
+    CaseStatus.ERROR: 4, CaseStatus.TIMEOUT: 4, CaseStatus.CRASHED: 4,
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class StatusReason:
     """Why a status is not `ok`: a key of `templates/words/kernelrun.toml` (`reason-<key>`) and its
     arguments.
     """
@@ -96,7 +96,7 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class KernelCase:
     """What came of one case.
 
     `repeatable` is false where two processes of the same code gave different bytes; `bytes` is how
@@ -105,8 +105,8 @@ class Case:
 
     op: str
     name: str
-    status: Status
-    reason: Reason | None = None
+    status: CaseStatus
+    reason: StatusReason | None = None
     max_error: float | None = None
     outputs: tuple[Output, ...] = ()
     times: Times | None = None
@@ -129,7 +129,7 @@ class Confinement:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class KernelRunResult:
     """A whole run.
 
     `harness` is a digest of the cases, the harness and the reference that judged it; `bandwidth`
@@ -140,11 +140,11 @@ class Run:
     device: Mapping[str, Any]
     harness: str
     confinement: Confinement
-    cases: tuple[Case, ...]
+    cases: tuple[KernelCase, ...]
     tensors: Mapping[str, Tensor] = field(default_factory=dict)  # by `op/case/output`
     bandwidth: float | None = None
 
-    def outputs_of(self, case: Case) -> dict[str, Tensor]:
+    def outputs_of(self, case: KernelCase) -> dict[str, Tensor]:
         """The tensors of a case, by output name."""
         start = f"{case.op}/{case.name}/"
         return {

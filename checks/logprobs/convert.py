@@ -17,12 +17,12 @@ from typing import Any
 import orjson
 
 from checks.logprobs.cells import ResponseError
-from checks.logprobs.openai import Asked, merged, records
+from checks.logprobs.openai import KnownRequest, merge_chunks, records
 from checks.logprobs.record import Record
 from checks.logprobs.sse import events, lines
 
 
-def convert(data: bytes, asked: Asked) -> Iterator[Record]:
+def convert(data: bytes, asked: KnownRequest) -> Iterator[Record]:
     """The records of a file's bytes, in its order. Raises `ResponseError`.
 
     A request is called by its `custom_id`, else `asked.id` and its place in the file ("request-0"):
@@ -40,7 +40,7 @@ def _answers(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """(custom id or "", answer) of each request."""
     if text.lstrip().startswith(("data:", "event:", "id:", ":")):
         for stream in _streams(lines(text)):
-            yield "", merged(events(stream))
+            yield "", merge_chunks(events(stream))
         return
     try:
         value = orjson.loads(text)
@@ -97,7 +97,7 @@ def _whole(answers: list[dict[str, Any]]) -> Iterator[tuple[str, Mapping[str, An
         streams.setdefault(str(answer.get("id") or f"#{number}"), []).append(answer)
     for parts in streams.values():
         are_chunks = len(parts) > 1 or str(parts[0].get("object")).endswith(".chunk")
-        answer = merged(parts) if are_chunks else parts[0]
+        answer = merge_chunks(parts) if are_chunks else parts[0]
         body: Any = answer
         response = answer.get("response")
         if isinstance(response, dict):
@@ -117,5 +117,5 @@ def _plain(value: Any) -> dict[str, Any]:
         raise ResponseError("not-a-response", said="")
     if "token" in value[0]:
         return {"logprobs": {"content": value}}
-    (choice,) = merged({"choices": [{"logprobs": item}]} for item in value)["choices"]
+    (choice,) = merge_chunks({"choices": [{"logprobs": item}]} for item in value)["choices"]
     return dict(choice)

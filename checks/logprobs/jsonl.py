@@ -32,8 +32,8 @@ from checks.logprobs.record import (
     UNKNOWN,
     VERSION,
     Ints,
-    Origin,
     Record,
+    RecordOrigin,
     Scalar,
     prompt_hash,
 )
@@ -45,7 +45,7 @@ LONGEST = 1 << 28
 
 T = TypeVar("T", bound=str)
 _HASH = re.compile(r"[0-9a-f]{64}")
-_ORIGIN = Origin.__dataclass_fields__
+_ORIGIN = RecordOrigin.__dataclass_fields__
 _REQUIRED = ("version", "id", "tokens", "logprobs")
 _OPTIONAL = (
     "prompt",
@@ -243,11 +243,11 @@ def _prompt(data: dict[str, Any]) -> tuple[str | None, str]:
     return prompt, digest
 
 
-def _origin(data: dict[str, Any]) -> Origin:
+def _origin(data: dict[str, Any]) -> RecordOrigin:
     given = data.get("origin", {})
     if not isinstance(given, dict) or not given.keys() <= _ORIGIN.keys():
         raise FieldError("origin", "origin", names=list(_ORIGIN))
-    return Origin(
+    return RecordOrigin(
         model=_text(given, "model", UNKNOWN),
         mode=_one_of(_text(given, "mode", UNKNOWN), "mode", MODES),
         device=_text(given, "device", UNKNOWN),

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from checks.logprobs.cells import Cell, ResponseError, TokenCells, arrays
-from checks.logprobs.record import UNKNOWN, Origin, Record, Scalar, prompt_hash
+from checks.logprobs.record import UNKNOWN, Record, RecordOrigin, Scalar, prompt_hash
 
 _NAMED = "token_id:"
 _FLOOR = -9999.0
@@ -32,20 +32,20 @@ _COLUMNS = ("tokens", "token_logprobs", "top_logprobs")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class KnownRequest:
     """What is known about a request beside its answer. `steps`: each chunk of a stream is one step
     of the engine.
     """
 
     id: str = ""
     prompt: str | None = None
-    origin: Origin = field(default_factory=Origin)
+    origin: RecordOrigin = field(default_factory=RecordOrigin)
     sampling: Mapping[str, Scalar] = field(default_factory=dict)
     speculative: Mapping[str, Scalar] = field(default_factory=dict)
     steps: bool = False
 
 
-def records(body: Mapping[str, Any], asked: Asked) -> list[Record]:
+def records(body: Mapping[str, Any], asked: KnownRequest) -> list[Record]:
     """One record a choice; of several, those after the first get "#1", "#2"... after their id.
 
     body: an answer as its JSON says it, or merged chunks (`merged`). Raises `ResponseError`.
@@ -57,7 +57,7 @@ def records(body: Mapping[str, Any], asked: Asked) -> list[Record]:
     return [_record(body, choice, number, asked) for number, choice in enumerate(choices)]
 
 
-def merged(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def merge_chunks(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The answer that the chunks of one stream make up, as it would have come unstreamed, with
     `steps` in each choice: the number of tokens of each chunk that brought any.
     """
@@ -83,7 +83,7 @@ def _choices(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _record(
-    body: Mapping[str, Any], choice: Mapping[str, Any], number: int, asked: Asked
+    body: Mapping[str, Any], choice: Mapping[str, Any], number: int, asked: KnownRequest
 ) -> Record:
     meta = _object(choice.get("meta_info"))
     if isinstance(meta.get("output_token_logprobs"), list):

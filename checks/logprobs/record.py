@@ -43,7 +43,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class RecordOrigin:
     """Where a record comes from; `UNKNOWN` for what nobody said.
 
     mode: "raw" for the model's own distribution, "processed" for the one drawn from (temperature,
@@ -98,7 +98,7 @@ class Record:
     accept_num: Ints | None = None
     logz: Floats | None = None
     max_logit: Floats | None = None
-    origin: Origin = Origin()
+    origin: RecordOrigin = RecordOrigin()
     sampling: Mapping[str, Scalar] = field(default_factory=dict)
     speculative: Mapping[str, Scalar] = field(default_factory=dict)
     ids: Ids = "token"

@@ -19,7 +19,7 @@ from checks.summary.excerpts import pick_excerpts
 from checks.summary.files import rate_files
 from checks.summary.impacts import find_impacts
 from checks.summary.merge_identical import merge_identical
-from checks.summary.model import Analysis, ChangeStep, History
+from checks.summary.model import Analysis, ChangeHistory, ChangeStep
 from checks.summary.motivation import quote_motivation
 from checks.summary.overview import key_symbols, summary_claims
 from checks.summary.risks import collect_risks, risks_in_callees
@@ -29,7 +29,7 @@ __all__ = ["Analysis", "analyse"]
 
 
 def analyse(
-    review: Review, facts: Facts, history: History, threads: Sequence[Thread] | None = None
+    review: Review, facts: Facts, history: ChangeHistory, threads: Sequence[Thread] | None = None
 ) -> Analysis:
     """The analysis of a reviewed change.
 

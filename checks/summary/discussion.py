@@ -19,7 +19,7 @@ _NEAR_LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Comment:
+class ReviewComment:
     """One comment. `by_author`: of the pull request's author; `ours`: of this bot."""
 
     author: str
@@ -36,7 +36,7 @@ class Thread:
     `fingerprint` is that of the finding which this bot posted as the thread, else empty.
     """
 
-    comments: tuple[Comment, ...]
+    comments: tuple[ReviewComment, ...]
     path: str = ""
     line: int = 0
     resolved: bool = False
@@ -74,7 +74,7 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
+class PostedFinding:
     """A finding that this bot posted, in its words; `acted` where the head no longer has it."""
 
     thread: Thread
@@ -87,7 +87,7 @@ class Discussion:
     """What people said, and what became of what this bot said."""
 
     topics: tuple[Topic, ...]
-    posted: tuple[Posted, ...]
+    posted: tuple[PostedFinding, ...]
 
 
 def summarise_discussion(threads: Iterable[Thread], findings: Sequence[Finding]) -> Discussion:
@@ -110,14 +110,16 @@ def _is_raised_by_people(thread: Thread) -> bool:
     return quote(thread.comments[0].body) != ""
 
 
-def posted_findings(threads: Iterable[Thread], findings: Iterable[Finding]) -> tuple[Posted, ...]:
+def posted_findings(
+    threads: Iterable[Thread], findings: Iterable[Finding]
+) -> tuple[PostedFinding, ...]:
     """What this bot said, each finding once, and whether a review of the head still finds it."""
     open_findings = {finding.fingerprint for finding in findings if not finding.answered}
     by_fingerprint = {thread.fingerprint: thread for thread in threads if thread.fingerprint}
     posted = []
     for fingerprint, thread in by_fingerprint.items():
         acted = fingerprint not in open_findings
-        posted.append(Posted(thread, quote(thread.comments[0].body), acted))
+        posted.append(PostedFinding(thread, quote(thread.comments[0].body), acted))
     return tuple(posted)
 
 

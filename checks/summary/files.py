@@ -17,7 +17,7 @@ from checks.domain.change_facts import Facts, FileFact, FunctionFact
 from checks.domain.impact_tags import impact_tags
 from checks.lang.source import language
 from checks.summary.changes.names import last_part
-from checks.summary.model import ChangeStep, Claim, FileCard, History, ScorePart
+from checks.summary.model import ChangeHistory, ChangeStep, Claim, FileCard, ScorePart
 
 _CORE_TAGS = frozenset(
     {"speculative-decoding", "op", "sampling", "logprobs", "model-runner", "models", "kv-cache"}
@@ -37,7 +37,7 @@ def rate_files(
     facts: Facts,
     steps: Sequence[ChangeStep],
     findings: Iterable[Finding],
-    history: History,
+    history: ChangeHistory,
 ) -> tuple[FileCard, ...]:
     """A card for every changed file, the most important first."""
     claims = [claim for step in steps for claim in step.claims]

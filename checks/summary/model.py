@@ -112,7 +112,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class BlamedCommit:
     """An earlier commit that wrote lines which this change removed or altered.
 
     `symbols` are the functions in which those lines stood; `fixes` are later commits that repaired
@@ -126,7 +126,7 @@ class Earlier:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class PullReference:
     """A pull request or issue that the title, the description or a commit names.
 
     `how` is cherry-pick, mentioned or same-patch; `commit` is None where git does not know it.
@@ -138,7 +138,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class ChangeHistory:
     """What git knows of the past, collected by `bot` in a fixed order.
 
     `unread` are changed files of which git cannot tell who wrote the removed lines: the clone has
@@ -147,8 +147,8 @@ class History:
 
     subject: str = ""
     message: str = ""
-    references: tuple[Reference, ...] = ()
-    earlier: tuple[Earlier, ...] = ()
+    references: tuple[PullReference, ...] = ()
+    earlier: tuple[BlamedCommit, ...] = ()
     fixes_of: tuple[tuple[str, int], ...] = ()
     unread: tuple[str, ...] = ()
 
@@ -171,5 +171,5 @@ class Analysis:
     risks: tuple[Risk, ...]
     dropped: tuple[Claim, ...]
     impacts: tuple[Impact, ...]
-    history: History
+    history: ChangeHistory
     discussion: Discussion | None = None

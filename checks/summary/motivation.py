@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import PullRequest
-from checks.summary.model import History
+from checks.summary.model import ChangeHistory
 
 _MOST_QUOTES = 6
 _SHORTEST_QUOTE = 9
@@ -25,7 +25,7 @@ _CONTINUATION = re.compile(r"\n[ \t]+(?![*+-]|\d+\.)")
 _LIST_MARK = re.compile(r"^\s*(?:[*+-]|\d+\.)\s+")
 
 
-def quote_motivation(pull: PullRequest, history: History) -> tuple[str, ...]:
+def quote_motivation(pull: PullRequest, history: ChangeHistory) -> tuple[str, ...]:
     """At most six quotes in order: of the description, else of the body of the commit message."""
     quotes: list[str] = []
     if pull.known:

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from checks.logprobs.jsonl import write
-from checks.logprobs.record import Origin, Record, prompt_hash
+from checks.logprobs.record import Record, RecordOrigin, prompt_hash
 from tests.bench.measure import ROOT
 from tests.logprobs.simulated import ULP, bfloat16, steps
 
@@ -156,7 +156,7 @@ def _record(
         ranks=np.ones(TOKENS, np.int64),
         accept_num=accept,
         logz=logz,
-        origin=Origin("model", "raw", "device", "engine", "1", "bfloat16"),
+        origin=RecordOrigin("model", "raw", "device", "engine", "1", "bfloat16"),
         sampling={"temperature": 0.0, "max_tokens": TOKENS},
     )
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import checks.core.change
 from bot.cli import review as _  # noqa: F401 - its imports are start-up
-from bot.configuration import configuration
-from bot.git import Blobs, Git, GitTree, change_set, resolve
+from bot.configuration import load_configuration
+from bot.git import BlobStore, Git, GitTree, change_set, resolve
 from bot.reports import Report, format_named
 from checks.core.change import ChangeSet, PullRequest
 from checks.core.config import Config
@@ -75,18 +75,18 @@ def main() -> None:
 
     checks.core.change.parse = parse_noted
     for where, name in (
-        (Blobs, "read"),
-        (Blobs, "prefetch"),
+        (BlobStore, "read"),
+        (BlobStore, "prefetch"),
         *((GitTree, n) for n in ("find", "paths_containing", "contains")),
     ):
         setattr(where, name, stages.timed("git: contents and search", getattr(where, name)))
     git = Git(Path(repo))
-    with Blobs(git) as blobs:
+    with BlobStore(git) as blobs:
         compared = stages.timed("git: revisions", resolve)(git, base, head, merge_base=False)
         change = stages.timed("git: trees and differences", change_set)(
             git, blobs, compared, PullRequest()
         )
-        config = configuration(change.base, None, None)
+        config = load_configuration(change.base, None, None)
         timed = tuple(TimedRule(rule, rules) for rule in RULES)
         outcome = stages.timed("review, parsing and search included", review)(change, config, timed)
         ran = tuple(rule.ID for rule in timed)

@@ -23,18 +23,18 @@ from checks.core.finding import (
     Counterexample,
     CounterexampleRow,
     Definition,
+    DerivationStep,
     Edit,
     Finding,
     Fix,
-    History,
     KernelRun,
     Location,
     Message,
+    PastFailure,
     PredictedFailure,
     Related,
     Severity,
     Sibling,
-    Step,
 )
 
 _WHO = (
@@ -164,8 +164,8 @@ class Marker:
             Sibling(place, "save", "xpu", Message("sibling", {"code": line}), "other = 1"),
             Definition("K", place, "20", line),
             KernelRun("ngram", "ms", 1.0, 2.5, 0.1),
-            History("main", line),
-            Step(place, line, Message("step")),
+            PastFailure("main", line),
+            DerivationStep(place, line, Message("step")),
         )
         fixed = line.replace("UNMASKED", "MASKED")
         return Finding(

@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.git import Blobs, Git, change_set, resolve
+from bot.git import BlobStore, Git, change_set, resolve
 from bot.reports.diff_anchors import Anchor, Anchors
 from checks.core.change import PullRequest
 from checks.core.finding import Confidence, Edit, Finding, Location, Message, Severity, Side
@@ -72,7 +72,7 @@ def test_anchors_are_the_lines_of_the_diff(repo_at, cases):
         repo.commit({f"f{n}.py": text(lines, True) for n, (lines, _, _) in enumerate(cases)})
         repo.commit({f"f{n}.py": text(edited(b, e), end) for n, (b, e, end) in enumerate(cases)})
         git = Git(repo.path)
-        with Blobs(git) as blobs:
+        with BlobStore(git) as blobs:
             change = change_set(
                 git, blobs, resolve(git, "HEAD~1", "HEAD", merge_base=True), PullRequest()
             )
@@ -104,7 +104,7 @@ def test_whole_file_and_unchanged_file(repo):
     repo.commit({"a.py": "1\n", "b.py": "1\n"})
     repo.commit({"a.py": "2\n"})
     git = Git(repo.path)
-    with Blobs(git) as blobs:
+    with BlobStore(git) as blobs:
         anchors = Anchors(
             change_set(git, blobs, resolve(git, "HEAD~1", None, merge_base=True), PullRequest())
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.ci.history import in_file
+from bot.ci.history import open_history
 from bot.reports.json_v1 import plain
 from checks.ci import progress
 from checks.ci.folder import RUN, dump
@@ -145,7 +145,7 @@ def test_no_database_and_none_that_is_one(specbot, tmp_path):
     ],
 )
 def test_what_an_outcome_says_of_a_verdict(tmp_path, cause, same_commit, passes, right):
-    history = in_file(tmp_path / "db.sqlite", new=True)
+    history = open_history(tmp_path / "db.sqlite", new=True)
     red = job("unit", Conclusion.FAILURE, attempt=1)
     failure = Failure(
         Category.TEST_FAILURE, cause, Confidence.HIGH, Message("root-unknown"), signature="5e1f"

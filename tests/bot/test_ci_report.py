@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.comment_text import size
+from bot.comment_text import utf16_length
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown
 from bot.reports.ci import LARGEST, CIView, comment
@@ -270,7 +270,7 @@ def big(count: int, text: str, seed: int = 0) -> CIReport:
 @given(st.integers(0, 60), st.text(max_size=1200), st.sampled_from(["zh", "en"]))
 def test_a_comment_fits_whatever_the_input(count, text, language):
     body = comment(CIView(big(count, text)), language)
-    assert size(body) <= LARGEST
+    assert utf16_length(body) <= LARGEST
     fences = [line for line in body.split("\n") if re.match(r"`{3,}", line)]
     assert len(fences) % 2 == 0
 

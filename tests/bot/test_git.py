@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.git import Blobs, Git, change_set, resolve
+from bot.git import BlobStore, Git, change_set, resolve
 from checks.core.change import Hunk, PullRequest
 from checks.core.tree import MemoryTree, OverlayTree
 from checks.lang.source import language
@@ -25,7 +25,7 @@ def compare(repo):
 
     def run(base="HEAD~1", head="HEAD", *, merge_base=True):
         git = Git(repo.path)
-        blobs = Blobs(git)
+        blobs = BlobStore(git)
         opened.append(blobs)
         return change_set(
             git, blobs, resolve(git, base, head, merge_base=merge_base), PullRequest()
@@ -263,7 +263,7 @@ def test_every_kind_of_search_finds_what_is_in_the_files(repo_at, tmp_path_facto
     repo.commit({"always.py": "x\n", **base})
     repo.commit({"always.py": "y\n", **added})
     git = Git(repo.path)
-    with Blobs(git) as blobs:
+    with BlobStore(git) as blobs:
         change = change_set(
             git, blobs, resolve(git, "HEAD~1", "HEAD", merge_base=True), PullRequest()
         )

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from bot.configuration import configuration
-from bot.git import Blobs, Git, change_set, resolve
+from bot.configuration import load_configuration
+from bot.git import BlobStore, Git, change_set, resolve
 from checks.ci.analyse import analyse
 from checks.ci.message_keys import Advice, Root
 from checks.ci.report import Category, Cause, Outcome, Rerun
@@ -54,11 +54,11 @@ def first_push(tmp_path_factory):
     assert done.returncode == 1
     git = Git(example.repo)
     pull = PullRequest(example.title, example.body, (), example.target_branch, known=True)
-    with Blobs(git) as blobs:
+    with BlobStore(git) as blobs:
         change = change_set(
             git, blobs, resolve(git, example.base, example.head, merge_base=False), pull
         )
-        config = configuration(change.base, None, None)
+        config = load_configuration(change.base, None, None)
         findings = review(change, config, RULES).findings
         yield change, findings, config, done.stdout.decode(), junit.read_text()
 

@@ -8,7 +8,7 @@ from bot.kernels import package
 from checks.kernelrun import trusted_files
 from checks.kernelrun.events import parse
 from checks.kernelrun.judge import HarnessProcess, ProcessEnd, Standard, judge
-from checks.kernelrun.model import Status
+from checks.kernelrun.model import CaseStatus
 from checks.kernelrun.tensors import read
 from kernels import OPS
 from kernels.run.__main__ import main
@@ -36,8 +36,10 @@ def test_an_op_is_right_by_its_reference(op, tmp_path):
         HarnessProcess(journal, ProcessEnd(), outputs),
     )
     assert len(cases) >= 2
-    assert {c.reason for c in cases if c.status not in (Status.OK, Status.UNSUPPORTED)} == set()
-    assert {c.status for c in cases} & {Status.OK}
+    assert {
+        c.reason for c in cases if c.status not in (CaseStatus.OK, CaseStatus.UNSUPPORTED)
+    } == set()
+    assert {c.status for c in cases} & {CaseStatus.OK}
     # A case whose rows are all close calls would compare nothing.
     for case in cases:
         sure = expected.get(case.name, {}).get("sure")

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from checks.kernelrun.comparison import compare
 from checks.kernelrun.files import RunFileError, from_json, to_json
-from checks.kernelrun.model import WHOLE_OP, Case, Confinement, Output, Reason, Run, Status, Times
+from checks.kernelrun.model import (
+    WHOLE_OP,
+    CaseStatus,
+    Confinement,
+    KernelCase,
+    KernelRunResult,
+    Output,
+    StatusReason,
+    Times,
+)
 from checks.kernelrun.tensors import Tensor
 
 HARNESS = "0" * 64
@@ -21,21 +30,23 @@ HARNESS = "0" * 64
 
 def run(*cases, tensors=None, **device):
     held = Confinement("none", False, {"processes": 9})
-    return Run({"torch": "2"}, {"gpu": "X", **device}, HARNESS, held, cases, tensors or {})
+    return KernelRunResult(
+        {"torch": "2"}, {"gpu": "X", **device}, HARNESS, held, cases, tensors or {}
+    )
 
 
-def case(status=Status.OK, name="a", how="graph", seconds=1e-5, data=b"\1\2", dtype="U8"):
+def case(status=CaseStatus.OK, name="a", how="graph", seconds=1e-5, data=b"\1\2", dtype="U8"):
     tensor = Tensor(dtype, (len(data),), data)
     outputs = (Output("o", dtype, tensor.shape, tensor.digest, 0.5, 0.0),)
-    reason = None if status is Status.OK else Reason("signal", {"signal": 11})
-    return Case("op", name, status, reason, 0.0, outputs, Times(how, ((seconds,) * 9,)))
+    reason = None if status is CaseStatus.OK else StatusReason("signal", {"signal": 11})
+    return KernelCase("op", name, status, reason, 0.0, outputs, Times(how, ((seconds,) * 9,)))
 
 
-@pytest.mark.parametrize(("before", "after"), list(product(Status, repeat=2)))
+@pytest.mark.parametrize(("before", "after"), list(product(CaseStatus, repeat=2)))
 def test_worse_is_a_later_status(before, after):
     (pair,) = compare(run(case(before)), run(case(after))).pairs
-    broken = {Status.ERROR, Status.TIMEOUT, Status.CRASHED}
-    order = [Status.OK, Status.UNSUPPORTED, Status.MISMATCH, Status.NAN]
+    broken = {CaseStatus.ERROR, CaseStatus.TIMEOUT, CaseStatus.CRASHED}
+    order = [CaseStatus.OK, CaseStatus.UNSUPPORTED, CaseStatus.MISMATCH, CaseStatus.NAN]
     rank = {s: i for i, s in enumerate(order)} | dict.fromkeys(broken, 4)
     assert pair.worse == (rank[after] > rank[before])
 
@@ -45,17 +56,17 @@ def test_slower_and_absent_are_worse():
     assert not compare(run(case()), run(case(seconds=0.5e-5))).worse
     assert compare(run(case()), run()).worse
     assert not compare(run(), run(case())).worse
-    assert compare(run(), run(case(Status.NAN))).worse
+    assert compare(run(), run(case(CaseStatus.NAN))).worse
 
 
 def test_a_wrong_answer_has_no_speed():
     assert compare(run(case()), run(case(seconds=2e-5))).pairs[0].ratio.value == pytest.approx(2)
-    for before, after in ((Status.OK, Status.MISMATCH), (Status.NAN, Status.NAN)):
+    for before, after in ((CaseStatus.OK, CaseStatus.MISMATCH), (CaseStatus.NAN, CaseStatus.NAN)):
         assert compare(run(case(before)), run(case(after, seconds=2e-5))).pairs[0].ratio is None
 
 
 def test_an_op_that_cannot_be_imported_stands_for_its_cases():
-    broken = Case("op", WHOLE_OP, Status.ERROR, Reason("import", {"error": "x"}))
+    broken = KernelCase("op", WHOLE_OP, CaseStatus.ERROR, StatusReason("import", {"error": "x"}))
     found = compare(run(case(name="a"), case(name="b")), run(broken))
     assert {p.name for p in found.worse} == {"a", "b", WHOLE_OP}
 
@@ -100,7 +111,7 @@ def written(value):
 
 
 def test_results_are_read_back():
-    value = run(case(), case(Status.CRASHED, "b"), tensors={})
+    value = run(case(), case(CaseStatus.CRASHED, "b"), tensors={})
     assert from_json(written(value), {}) == value
     measured = replace(value, cases=(replace(case(), bytes=40),), bandwidth=3e12)
     assert from_json(written(measured), {}) == measured

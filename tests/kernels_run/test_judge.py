@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from checks.kernelrun.events import MOST_SAMPLES, parse
 from checks.kernelrun.judge import HarnessProcess, ProcessEnd, Standard, judge, merge_processes
-from checks.kernelrun.model import WHOLE_OP, Status
+from checks.kernelrun.model import WHOLE_OP, CaseStatus
 from checks.kernelrun.tensors import Tensor
 
 JSON = st.recursive(
@@ -84,20 +84,20 @@ def said(case):
 
 def test_right_outputs_are_ok():
     cases = judged(FULL)
-    assert [said(c) for c in cases.values()] == [(Status.OK, None)] * 2
+    assert [said(c) for c in cases.values()] == [(CaseStatus.OK, None)] * 2
     assert cases["a"].times.median == 1e-5
     assert cases["b"].max_error == 0.25  # the second row is a close call
 
 
 def test_each_way_of_being_wrong():
     for name, outputs, want in (
-        ("a", {"a": {"n": ints(1, 3)}}, (Status.MISMATCH, "values")),
-        ("a", {"a": {"n": ints(1, 2, 3)}}, (Status.MISMATCH, "form")),
-        ("a", {"a": {"n": floats(1, 2)}}, (Status.MISMATCH, "form")),
-        ("a", {"a": {}}, (Status.MISMATCH, "missing")),
-        ("a", {}, (Status.ERROR, "no-output")),
-        ("b", {"b": {"p": floats(1.75, 2)}}, (Status.MISMATCH, "values")),
-        ("b", {"b": {"p": floats(float("nan"), 2)}}, (Status.NAN, "nan")),
+        ("a", {"a": {"n": ints(1, 3)}}, (CaseStatus.MISMATCH, "values")),
+        ("a", {"a": {"n": ints(1, 2, 3)}}, (CaseStatus.MISMATCH, "form")),
+        ("a", {"a": {"n": floats(1, 2)}}, (CaseStatus.MISMATCH, "form")),
+        ("a", {"a": {}}, (CaseStatus.MISMATCH, "missing")),
+        ("a", {}, (CaseStatus.ERROR, "no-output")),
+        ("b", {"b": {"p": floats(1.75, 2)}}, (CaseStatus.MISMATCH, "values")),
+        ("b", {"b": {"p": floats(float("nan"), 2)}}, (CaseStatus.NAN, "nan")),
     ):
         assert said(judged(FULL, outputs=RIGHT | outputs if outputs else {})[name]) == want
 
@@ -105,12 +105,12 @@ def test_each_way_of_being_wrong():
 def test_a_process_that_ended_early():
     begun = FULL.splitlines(keepends=True)[:3]
     for ending, status, key in (
-        (ProcessEnd(signal=11), Status.CRASHED, "signal"),
-        (ProcessEnd(limit=60), Status.TIMEOUT, "timeout"),
-        (ProcessEnd(code=0), Status.CRASHED, "exit"),
+        (ProcessEnd(signal=11), CaseStatus.CRASHED, "signal"),
+        (ProcessEnd(limit=60), CaseStatus.TIMEOUT, "timeout"),
+        (ProcessEnd(code=0), CaseStatus.CRASHED, "exit"),
     ):
         cases = judged("".join(begun), ending)
-        assert said(cases["a"]) == (Status.OK, None)
+        assert said(cases["a"]) == (CaseStatus.OK, None)
         assert said(cases["b"]) == (status, key)
         first = judged(begun[0], ending)
         assert said(first["a"]) == (status, key)
@@ -124,17 +124,17 @@ def test_a_lost_device_ends_the_rest():
         '{"event": "begin", "case": "a"}\n{"event": "lost", "case": "a", "error": "illegal"}\n',
         ProcessEnd(code=4),
     )
-    assert said(cases["a"]) == (Status.CRASHED, "lost")
-    assert said(cases["b"]) == (Status.CRASHED, "not-reached")
+    assert said(cases["a"]) == (CaseStatus.CRASHED, "lost")
+    assert said(cases["b"]) == (CaseStatus.CRASHED, "not-reached")
 
 
 def test_broken_imports_and_errors():
     cases = judged('{"event": "import-failed", "error": "SyntaxError: no"}')
-    assert [said(c) for c in cases.values()] == [(Status.ERROR, "import")] * 2
+    assert [said(c) for c in cases.values()] == [(CaseStatus.ERROR, "import")] * 2
     raised = '{"event": "error", "case": "a", "error": "TypeError: no"}'
     assert judged(raised)["a"].reason.args == {"error": "TypeError: no"}
     failed = Standard(LAW.cases, LAW.expected, {"a": "ValueError: x"})
-    assert said(judged(FULL, law=failed)["a"]) == (Status.ERROR, "reference")
+    assert said(judged(FULL, law=failed)["a"]) == (CaseStatus.ERROR, "reference")
 
 
 def test_a_process_cannot_add_or_drop_cases():
@@ -144,7 +144,7 @@ def test_a_process_cannot_add_or_drop_cases():
     )
     assert judged(text).keys() == {"a", "b"}
     assert said(judged(FULL.splitlines()[0] + "\n" + FULL.splitlines()[1])["b"]) == (
-        Status.CRASHED,
+        CaseStatus.CRASHED,
         "exit",
     )
 
@@ -155,7 +155,7 @@ def test_no_journal_breaks_the_judge(lines):
     assert all(isinstance(v, str) for v in journal.versions.values())
     assert all(0 < s < 1e6 for a in journal.attempts.values() for s in a.seconds)
     cases = judge("op", LAW, HarnessProcess(journal, ProcessEnd(), RIGHT))
-    assert all(isinstance(c.status, Status) for c in cases)
+    assert all(isinstance(c.status, CaseStatus) for c in cases)
 
 
 def test_numbers_that_no_float_holds_are_left_out():
@@ -187,10 +187,10 @@ def test_two_processes_are_one_result():
         "op", LAW, HarnessProcess(parse(FULL), ProcessEnd(), RIGHT | {"a": {"n": ints(1, 3)}})
     )
     a, b = merge_processes([good, bad])
-    assert said(a) == (Status.MISMATCH, "values")
+    assert said(a) == (CaseStatus.MISMATCH, "values")
     assert not a.repeatable
     assert a.times.processes == ((1e-5,), (1e-5,))
-    assert (said(b), b.repeatable) == ((Status.OK, None), True)
+    assert (said(b), b.repeatable) == ((CaseStatus.OK, None), True)
 
 
 def test_bytes_and_bandwidth_come_from_the_law_alone_and_nonsense_is_left_out():

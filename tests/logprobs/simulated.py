@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from checks.logprobs.compare import Collector, Outcome, calibrated, decide
-from checks.logprobs.record import Origin, Record, prompt_hash
+from checks.logprobs.compare import Collector, ComparisonOutcome, calibrated_tolerance, decide
+from checks.logprobs.record import Record, RecordOrigin, prompt_hash
 
-ORIGIN = Origin("small", "raw", "gpu-1", "engine", "1.0", "bfloat16")
+ORIGIN = RecordOrigin("small", "raw", "gpu-1", "engine", "1.0", "bfloat16")
 ULP = 2.0**-4  # of bfloat16 logits from 8 to 16
 
 
@@ -128,7 +128,7 @@ def columns(record: Record, which: object) -> Record:
 
 def compared(
     base: list[Record], head: list[Record], aa: list[list[Record]] | None = None
-) -> Outcome:
+) -> ComparisonOutcome:
     """The verdict on records that are paired by their place."""
     if aa is None:
         collector = Collector()
@@ -137,11 +137,11 @@ def compared(
     known = Collector()
     for again in aa:
         known.add(list(zip(base, again, strict=True)))
-    collector = Collector(calibrated(known.tally), calibrated=True)
+    collector = Collector(calibrated_tolerance(known.tally), calibrated=True)
     collector.add(list(zip(base, head, strict=True)))
     return decide(collector.tally, known.tally)
 
 
-def keys(outcome: Outcome) -> set[str]:
+def keys(outcome: ComparisonOutcome) -> set[str]:
     """The keys of the causes that were named."""
     return {cause.key for cause in outcome.causes}

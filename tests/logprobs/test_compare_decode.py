@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from checks.logprobs.compare import Verdict
+from checks.logprobs.compare import ComparisonVerdict
 from checks.logprobs.jsonl import read
 from kernels.decode.record import main
 from kernels.decode.worker import Worker
@@ -35,7 +35,7 @@ def base(record):
 def test_other_widths(record, base):
     for k in ("3", "0"):
         outcome = compared(base, record("--top-k", k))
-        assert outcome.verdict is Verdict.COLUMNS_ONLY
+        assert outcome.verdict is ComparisonVerdict.COLUMNS_ONLY
         assert keys(outcome) == {"cause-width"}
 
 
@@ -53,7 +53,7 @@ def test_rows_of_the_step_that_are_gathered_one_too_far(record, base, monkeypatc
     monkeypatch.setattr(Worker, "_score", wrong)
     for k in ("20", "5"):
         outcome = compared(base, record("--top-k", k))
-        assert outcome.verdict is Verdict.REGRESSION
+        assert outcome.verdict is ComparisonVerdict.REGRESSION
         assert {"cause-row", "cause-row-of-other"} & keys(outcome)
 
 
@@ -71,11 +71,11 @@ def test_processed_logprobs_that_say_they_are_raw(record, monkeypatch):
 
     monkeypatch.setattr(Worker, "_score", wrong)
     outcome = compared(raw, record(*heat))
-    assert outcome.verdict is Verdict.REGRESSION
+    assert outcome.verdict is ComparisonVerdict.REGRESSION
     assert "cause-processed" in keys(outcome)
 
 
 def test_another_mode_is_not_compared(record, base):
     outcome = compared(base, record("--top-k", "20", "--mode", "processed"))
-    assert outcome.verdict is Verdict.NOT_COMPARABLE
+    assert outcome.verdict is ComparisonVerdict.NOT_COMPARABLE
     assert outcome.reasons[0].args["field"] == "mode"

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from checks.logprobs.compare import Verdict
+from checks.logprobs.compare import ComparisonVerdict
 from tests.logprobs.mutated import (
     NO_ID,
     ONE_ID,
@@ -24,7 +24,7 @@ from tests.logprobs.mutated import (
 )
 from tests.logprobs.simulated import ULP, Logits, bfloat16, columns, compared, keys, records, swap
 
-V = Verdict
+V = ComparisonVerdict
 
 
 # name: (change of one record, which records, verdict, a cause that is named)

@@ -7,11 +7,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from checks.logprobs.compare import Verdict
+from checks.logprobs.compare import ComparisonVerdict
 from tests.logprobs.mutated import narrow, one_row, origin
 from tests.logprobs.simulated import ULP, Logits, bfloat16, compared, keys, records, swap
 
-V = Verdict
+V = ComparisonVerdict
 
 
 def rng():

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import hypergeom, norm
 
-from checks.logprobs.compare import Collector, Verdict, decide
+from checks.logprobs.compare import Collector, ComparisonVerdict, decide
 from checks.logprobs.compare.acceptance import DROP, FALSE_RED, information
 from checks.logprobs.compare.exact_test import more_than
-from checks.logprobs.compare.tally import Tally
-from checks.logprobs.record import ABSENT, Origin, Record, prompt_hash
+from checks.logprobs.compare.tally import ComparisonStats
+from checks.logprobs.record import ABSENT, Record, RecordOrigin, prompt_hash
 from tests.logprobs.simulated import Logits, columns, compared, records, swap
 
 NUMBERS = st.one_of(
@@ -57,7 +57,7 @@ def any_record(draw, name="r"):
         ranks=ints(draw, n, 0, 9) if draw(st.booleans()) else None,
         accept_num=accept,
         logz=floats() if draw(st.booleans()) else None,
-        origin=Origin(
+        origin=RecordOrigin(
             logits_dtype=draw(st.sampled_from(["bfloat16", "float32", "unknown", "int4"]))
         ),
         sampling={"temperature": draw(st.sampled_from([0.0, 1.0]))},
@@ -73,7 +73,9 @@ def ints(draw, n, least, most):
 def test_what_is_equal_is_identical(found):
     outcome = compared(found, found)
     assert outcome.verdict is (
-        Verdict.IDENTICAL if outcome.tally.counts["rows"] else Verdict.INCONCLUSIVE
+        ComparisonVerdict.IDENTICAL
+        if outcome.tally.counts["rows"]
+        else ComparisonVerdict.INCONCLUSIVE
     )
 
 
@@ -99,7 +101,7 @@ def test_the_order_of_requests_and_of_columns_means_nothing(seed, what):
     if head[0].k == base[0].k:
         other = [columns(r, c) for r, c in zip(head, orders, strict=True)]
         assert compared(turned, other).verdict is plain.verdict
-        if plain.verdict not in (Verdict.IDENTICAL, Verdict.COLUMNS_ONLY):
+        if plain.verdict not in (ComparisonVerdict.IDENTICAL, ComparisonVerdict.COLUMNS_ONLY):
             assert compared(turned, head).verdict is plain.verdict
 
 
@@ -147,7 +149,7 @@ def test_a_file_in_parts_is_the_file(seed, at):
     rng = np.random.default_rng(seed)
     base, head = two_runs(rng, "noise")
     whole = compared(base, head)
-    tally = Tally()
+    tally = ComparisonStats()
     for part in (slice(at), slice(at, None)):
         collector = Collector()
         collector.add(list(zip(base[part], head[part], strict=True)))
@@ -185,4 +187,4 @@ def test_the_page_says_how_many_steps_are_needed():
 
 def test_the_page_has_every_verdict():
     page = (Path(__file__).resolve().parents[2] / "checks/logprobs/compare/VERDICTS.md").read_text()
-    assert set(re.findall(r"^\| `([a-z-]+)`", page, re.M)) == set(Verdict)
+    assert set(re.findall(r"^\| `([a-z-]+)`", page, re.M)) == set(ComparisonVerdict)

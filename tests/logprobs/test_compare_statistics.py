@@ -9,7 +9,13 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from checks.logprobs.compare import Judged, Tally, acceptance, calibrated, decide
+from checks.logprobs.compare import (
+    AcceptanceVerdict,
+    ComparisonStats,
+    acceptance,
+    calibrated_tolerance,
+    decide,
+)
 from checks.logprobs.compare.acceptance import POSITIONS, AcceptanceSums
 from checks.logprobs.compare.annotate import annotate
 from checks.logprobs.compare.collect import NOISE_ULPS
@@ -89,7 +95,7 @@ def tallies(whole, pairs):
     """The tally of each pair."""
     names = [f"r{n}" for n in range(REQUESTS)]
     for part in parts(whole, pairs):
-        tally = Tally()
+        tally = ComparisonStats()
         tally.counts["pairs"] += REQUESTS
         annotate(tally, part, names)
         yield tally
@@ -154,7 +160,7 @@ def test_two_runs_that_are_as_far_apart_as_an_a_a_run_are_not_called_wrong(sprea
         x = logits(rng, BATCH)
         base, again, head = (noisy(x, rng, spread) for _ in range(3))
         known = list(tallies(measured(base, again), BATCH))
-        tolerances = np.array([calibrated(t) for t in known])
+        tolerances = np.array([calibrated_tolerance(t) for t in known])
         for tolerance in np.unique(tolerances):
             which = np.flatnonzero(tolerances == tolerance)
             whole = measured(picked(base, which), picked(head, which), float(tolerance))
@@ -181,7 +187,7 @@ def sequence(rng, comparisons, requests, looks):
             for look in looks
             for d in acceptance.decide(counts(base[n, :look], head[n, :look]))
         ]
-        yield Judged.DROP in found
+        yield AcceptanceVerdict.DROP in found
 
 
 def lowered(rng, steps, change):
@@ -209,8 +215,8 @@ def test_a_drop_of_five_percent_is_seen_95_times_in_a_hundred():
     base = acceptances(rng, 400, requests, 12, 0.7)
     head = lowered(rng, acceptances(rng, 400, requests, 12, 0.7), 0.05)
     found = [acceptance.decide(counts(b, h))[0].judged for b, h in zip(base, head, strict=True)]
-    assert found.count(Judged.DROP) / len(found) >= 0.95
-    assert found.count(Judged.KEPT) == 0
+    assert found.count(AcceptanceVerdict.DROP) / len(found) >= 0.95
+    assert found.count(AcceptanceVerdict.KEPT) == 0
 
 
 def test_what_is_said_to_be_missing_is_about_what_is_missing():
@@ -226,12 +232,14 @@ def test_what_is_said_to_be_missing_is_about_what_is_missing():
             else acceptances(rng, 1, 60, 12, 0.7)[0]
         )
         open_ = acceptance.decide(counts(base, head))[0]
-        if open_.judged is not Judged.UNDECIDED:
+        if open_.judged is not AcceptanceVerdict.UNDECIDED:
             decided += 1
             continue
         more = int(np.ceil(open_.more / 12))
         base = np.vstack([base, acceptances(rng, 1, more, 12, 0.7)[0]])
         rest = acceptances(rng, 1, more, 12, 0.7)[0]
         head = np.vstack([head, lowered(rng, rest, change) if change else rest])
-        decided += acceptance.decide(counts(base, head))[0].judged is not Judged.UNDECIDED
+        decided += (
+            acceptance.decide(counts(base, head))[0].judged is not AcceptanceVerdict.UNDECIDED
+        )
     assert decided >= 55

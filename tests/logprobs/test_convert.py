@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from checks.logprobs.cells import ResponseError
 from checks.logprobs.convert import convert
-from checks.logprobs.openai import Asked
-from checks.logprobs.record import ABSENT, Origin, Record, prompt_hash, text_id
+from checks.logprobs.openai import KnownRequest
+from checks.logprobs.record import ABSENT, Record, RecordOrigin, prompt_hash, text_id
 from tests.logprobs.test_jsonl import equal
 
-ASKED = Asked(id="r", origin=Origin(model="m"), steps=True)
+ASKED = KnownRequest(id="r", origin=RecordOrigin(model="m"), steps=True)
 WORDS = st.sampled_from(["a", " b", "你", "<|end|>", "\u2028", "\x85", "\x1c"])
 LOGPROBS = st.floats(-20, 0)
 NAMED = st.integers(0, 2**31).map("token_id:{}".format)
@@ -35,7 +35,7 @@ def contents(tokens):
     )
 
 
-def only(data: object, asked: Asked = ASKED) -> Record:
+def only(data: object, asked: KnownRequest = ASKED) -> Record:
     (record,) = convert(data if isinstance(data, bytes) else json.dumps(data).encode(), asked)
     return record
 
@@ -62,7 +62,7 @@ def stream(chunks: list[dict]) -> bytes:
 @settings(max_examples=30, deadline=None)
 @given(st.one_of(contents(WORDS), contents(NAMED)), st.data())
 def test_a_streamed_chat_is_the_whole_one(content, data):
-    whole = only(chat(content, finish_reason="stop"), Asked(id="r"))
+    whole = only(chat(content, finish_reason="stop"), KnownRequest(id="r"))
     parts = pieces(content, data)
     chunks = [
         {"id": "x", "object": "chat.completion.chunk"}
@@ -73,10 +73,13 @@ def test_a_streamed_chat_is_the_whole_one(content, data):
         {"id": "x", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
         {"id": "x", "choices": []},
     ]
-    equal(only(stream(chunks), Asked(id="r")), whole)
-    equal(only(chunks, Asked(id="r")), whole)
+    equal(only(stream(chunks), KnownRequest(id="r")), whole)
+    equal(only(chunks, KnownRequest(id="r")), whole)
     equal(
-        only("\n".join(json.dumps(c, ensure_ascii=False) for c in chunks).encode(), Asked(id="r")),
+        only(
+            "\n".join(json.dumps(c, ensure_ascii=False) for c in chunks).encode(),
+            KnownRequest(id="r"),
+        ),
         whole,
     )
     assert only(stream(chunks)).accept_num.tolist() == [len(part) for part in parts if part]
@@ -267,7 +270,7 @@ def test_a_batch_is_called_by_its_own_ids_and_choices_by_their_number():
 
 
 def test_what_was_said_about_the_request_is_in_the_record():
-    asked = Asked("r", "Hi", Origin(), {"seed": 3}, {"proposer": "mtp"})
+    asked = KnownRequest("r", "Hi", RecordOrigin(), {"seed": 3}, {"proposer": "mtp"})
     metrics = {"accepted_tokens": 5, "accept_ratio": 0.5, "per_head": [1, 2]}
     record = only(chat([entry("a", -1.0)], speculate_metrics=metrics) | {"model": "small"}, asked)
     assert (record.prompt, record.prompt_sha256) == ("Hi", prompt_hash("Hi"))

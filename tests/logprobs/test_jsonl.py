@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from checks.logprobs import jsonl
 from checks.logprobs.jsonl import RecordError, parse, read, write
-from checks.logprobs.record import ABSENT, MODES, Origin, Record, prompt_hash
+from checks.logprobs.record import ABSENT, MODES, Record, RecordOrigin, prompt_hash
 
 PAGE = Path(jsonl.__file__).parent / "FORMAT.md"
 FLOATS = st.floats(allow_nan=True, allow_infinity=True)
@@ -63,7 +63,7 @@ def made(draw) -> Record:
         accept_num=np.diff([0, *cut, n]).astype(np.int64),
         logz=draw(st.none() | st.just(floats(n))),
         max_logit=draw(st.none() | st.just(floats(n))),
-        origin=Origin(
+        origin=RecordOrigin(
             draw(TEXT), draw(st.sampled_from(MODES)), draw(TEXT), draw(TEXT), draw(TEXT), draw(TEXT)
         ),
         sampling=draw(st.dictionaries(TEXT, SCALARS, max_size=2)),

@@ -15,14 +15,14 @@ from bot.cli.main import main
 from bot.errors import UserError
 from bot.logprobs.store import baseline_file, baselines, folder_of, open_store
 from checks.logprobs.jsonl import read, write
-from checks.logprobs.record import Key, Origin, Record, prompt_hash
+from checks.logprobs.record import Key, Record, RecordOrigin, prompt_hash
 from tests.logprobs.test_jsonl import equal
 
-H200 = Origin("small", "raw", "H200", "engine", "1.0", "bfloat16")
+H200 = RecordOrigin("small", "raw", "H200", "engine", "1.0", "bfloat16")
 AT = "2026-01-02T03:04:05+00:00"
 
 
-def record(id: str = "a", origin: Origin = H200, last: float = -2.0) -> Record:
+def record(id: str = "a", origin: RecordOrigin = H200, last: float = -2.0) -> Record:
     table = np.array([[1, 2], [3, 4]])
     scores = np.array([[-0.5, -1.0], [-0.25, last]])
     return Record(
@@ -128,7 +128,7 @@ def test_keys_do_not_meet(accept):
 
 
 def test_a_key_that_is_not_there_names_the_nearest(accept):
-    far = Origin("other", "processed", "H100", "engine2", "9")
+    far = RecordOrigin("other", "processed", "H100", "engine2", "9")
     accept(record(origin=H200))
     accept(record(origin=replace(H200, engine_version="1.1")))
     accept(record(origin=far))

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bot.cli.main import main
-from checks.logprobs.compare import Verdict
+from checks.logprobs.compare import ComparisonVerdict
 from tests.logprobs.widths import write
 
 
@@ -24,13 +24,13 @@ def verdict(base, head, folder) -> tuple[int, str]:
 
 def test_another_width_is_told_from_a_broken_one(files, tmp_path):
     base, head, broken = files
-    assert verdict(base, head, tmp_path) == (0, Verdict.COLUMNS_ONLY)
-    assert verdict(head, base, tmp_path) == (0, Verdict.COLUMNS_ONLY)
+    assert verdict(base, head, tmp_path) == (0, ComparisonVerdict.COLUMNS_ONLY)
+    assert verdict(head, base, tmp_path) == (0, ComparisonVerdict.COLUMNS_ONLY)
     assert verdict(base, broken, tmp_path)[0] == 1
-    assert verdict(base, base, tmp_path) == (0, Verdict.IDENTICAL)
+    assert verdict(base, base, tmp_path) == (0, ComparisonVerdict.IDENTICAL)
 
 
 def test_the_broken_one_is_a_regression_with_or_without_the_change_of_width(files, tmp_path):
     base, head, broken = files
-    assert verdict(base, broken, tmp_path) == (1, Verdict.REGRESSION)
-    assert verdict(head, broken, tmp_path) == (1, Verdict.REGRESSION)
+    assert verdict(base, broken, tmp_path) == (1, ComparisonVerdict.REGRESSION)
+    assert verdict(head, broken, tmp_path) == (1, ComparisonVerdict.REGRESSION)

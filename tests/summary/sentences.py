@@ -11,7 +11,7 @@ from checks.review import review
 from checks.summary import Analysis, analyse
 from checks.summary.changes.name_replacements import find_name_replacements
 from checks.summary.claims import claims_for
-from checks.summary.model import Claim, History
+from checks.summary.model import ChangeHistory, Claim
 from tests.rules.harness import change_of
 from tests.rules.markdown import Case, Files
 
@@ -27,7 +27,7 @@ def sentences_about(base: dict[str, str], head: dict[str, str]) -> list[str]:
 def analyse_trees(base: dict[str, str], head: dict[str, str]) -> Analysis:
     """The whole analysis of the change between two trees."""
     change, config = _change_between(base, head)
-    return analyse(review(change, config), change_facts(change, config), History())
+    return analyse(review(change, config), change_facts(change, config), ChangeHistory())
 
 
 def sentence_of(claim: Claim, language: str = "en") -> str:

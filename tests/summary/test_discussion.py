@@ -7,13 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checks.summary.comment_text import KINDS, kind_of, quote
-from checks.summary.discussion import STATES, Comment, Thread, find_topics
+from checks.summary.discussion import STATES, ReviewComment, Thread, find_topics
 
-ASK = Comment("ann", "`row_lengths` is read as int64 here, which is wrong: the buffer is int32.")
-ANSWER = Comment("bob", "It is widened by the caller.", by_author=True)
+ASK = ReviewComment(
+    "ann", "`row_lengths` is read as int64 here, which is wrong: the buffer is int32."
+)
+ANSWER = ReviewComment("bob", "It is widened by the caller.", by_author=True)
 
 
-def thread(*comments: Comment, path: str = "a.cc", **more: object) -> Thread:
+def thread(*comments: ReviewComment, path: str = "a.cc", **more: object) -> Thread:
     return Thread(comments, path, 3, **more)  # type: ignore[arg-type]
 
 
@@ -43,7 +45,7 @@ def test_what_a_comment_is_about(text: str, about: str):
     ("made", "state"),
     [
         (thread(ASK), "unresolved"),
-        (thread(ASK, Comment("cat", "Same question.")), "unresolved"),
+        (thread(ASK, ReviewComment("cat", "Same question.")), "unresolved"),
         (thread(ASK, ANSWER), "answered"),
         (thread(ASK, ANSWER, outdated=True), "outdated"),
         (thread(ASK, outdated=True, resolved=True), "resolved"),
@@ -55,7 +57,7 @@ def test_how_a_thread_stands(made: Thread, state: str):
 
 
 def test_the_last_word_is_quoted_with_its_author():
-    (topic,) = find_topics([thread(ASK, ANSWER, Comment("ann", "thanks!"))])
+    (topic,) = find_topics([thread(ASK, ANSWER, ReviewComment("ann", "thanks!"))])
     assert topic.opening.author == "ann"
     assert (
         topic.opening.text
@@ -74,9 +76,9 @@ def test_nobody_answered():
 
 
 def test_threads_about_the_same_names_of_a_file_are_one_topic():
-    again = thread(Comment("cat", "`row_lengths` again, still the wrong type"))
-    elsewhere = thread(Comment("cat", "`row_lengths` in another file"), path="b.cc")
-    unlike = thread(Comment("cat", "`seed_state` starts at zero"))
+    again = thread(ReviewComment("cat", "`row_lengths` again, still the wrong type"))
+    elsewhere = thread(ReviewComment("cat", "`row_lengths` in another file"), path="b.cc")
+    unlike = thread(ReviewComment("cat", "`seed_state` starts at zero"))
     assert [len(t.threads) for t in find_topics([thread(ASK), again, elsewhere, unlike])] == [
         2,
         1,
@@ -85,14 +87,17 @@ def test_threads_about_the_same_names_of_a_file_are_one_topic():
 
 
 def test_open_topics_come_first_and_one_open_thread_keeps_a_topic_open():
-    closed = thread(Comment("cat", "`seed_state` starts at zero"), resolved=True)
-    twice = [thread(ASK, resolved=True), thread(Comment("dan", "`row_lengths` is still wrong"))]
+    closed = thread(ReviewComment("cat", "`seed_state` starts at zero"), resolved=True)
+    twice = [
+        thread(ASK, resolved=True),
+        thread(ReviewComment("dan", "`row_lengths` is still wrong")),
+    ]
     assert [t.state for t in find_topics([closed, *twice])] == ["unresolved", "resolved"]
 
 
 def test_what_says_nothing_and_what_we_said_is_no_topic():
-    ours = Comment("specbot", "`meta[1]` can spill", ours=True)
-    assert find_topics([thread(Comment("ann", "LGTM")), thread(ours, ANSWER), thread()]) == ()
+    ours = ReviewComment("specbot", "`meta[1]` can spill", ours=True)
+    assert find_topics([thread(ReviewComment("ann", "LGTM")), thread(ours, ANSWER), thread()]) == ()
 
 
 def test_code_quotes_and_hidden_text_are_not_quoted():
@@ -109,7 +114,7 @@ def test_any_text_gives_topics_with_known_kinds_and_states(
 ):
     made = find_topics(
         [
-            thread(Comment("a", text, by_author=who), resolved=r, outdated=o)
+            thread(ReviewComment("a", text, by_author=who), resolved=r, outdated=o)
             for text, who, r, o in said
         ]
     )

@@ -19,7 +19,7 @@ from bot.sandbox.programs.pages import pages
 from bot.web.access import Access
 from bot.web.page_store import PageReport, PageStore, PullRow
 from bot.web.routes import routes
-from checks.summary.discussion import Comment, Thread
+from checks.summary.discussion import ReviewComment, Thread
 from tests.example.build import build
 from tests.web import reports
 
@@ -78,7 +78,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     archive, engine = archive_at(folder / "pages.sqlite")
     repo = build(folder / "example", "first-push").repo
     job = {"clone": str(repo), "base": "base", "head": "head", "target": "release/1.4"}
-    said = Comment("mallory", f"This is wrong: {HOSTILE}")
+    said = ReviewComment("mallory", f"This is wrong: {HOSTILE}")
     threads = [
         asdict(Thread((said,), "lantern/output/token_processor.py", 85, url="javascript:alert(1)"))
     ]

@@ -10,17 +10,24 @@ import numpy as np
 from bot.i18n.catalog import LANGUAGES
 from bot.reports import html
 from bot.reports.ci import CIView
-from bot.reports.kernelpairs import Judged, Report
+from bot.reports.kernelpairs import JudgedComparison, KernelReport
 from bot.reports.pictures import Push, findings_over_pushes
 from bot.web import tab_html
 from checks.ci.analyse import analyse
 from checks.ci.model import Conclusion, Status
 from checks.ci.report import CIReport
 from checks.kernelrun.comparison import compare
-from checks.kernelrun.model import Case, Confinement, Output, Reason, Run, Times
-from checks.kernelrun.model import Status as Ran
+from checks.kernelrun.model import CaseStatus as Ran
+from checks.kernelrun.model import (
+    Confinement,
+    KernelCase,
+    KernelRunResult,
+    Output,
+    StatusReason,
+    Times,
+)
 from checks.kernelrun.tensors import Tensor
-from checks.logprobs.compare import Outcome
+from checks.logprobs.compare import ComparisonOutcome
 from tests.ci.runs import NOW, Files, job, run
 from tests.logprobs.simulated import Logits, compared, records, swap
 
@@ -54,37 +61,41 @@ def ci(text: str) -> CIReport:
     return analyse(run(*jobs), Files(log=log))
 
 
-def kernels(text: str, bandwidth: float | None = 3e12) -> Report:
+def kernels(text: str, bandwidth: float | None = 3e12) -> KernelReport:
     """One case as fast as before, one slower, one faster, one that crashes."""
     held = Confinement("bwrap", True, {"processes": 9})
     random = np.random.default_rng(7)
 
-    def case(name: str, seconds: float, status: Ran = Ran.OK) -> Case:
+    def case(name: str, seconds: float, status: Ran = Ran.OK) -> KernelCase:
         tensor = Tensor("U8", (2,), b"\1\2")
         output = (Output("o", "U8", tensor.shape, tensor.digest, 0.5, 0.0),)
         reason = (
-            None if status is Ran.OK else Reason("error", {"error": text, "kind": "RuntimeError"})
+            None
+            if status is Ran.OK
+            else StatusReason("error", {"error": text, "kind": "RuntimeError"})
         )
         times = Times("graph", tuple(tuple(seconds * random.normal(1, 0.03, 25)) for _ in range(2)))
-        return Case("verify", name, status, reason, 0.0, output, times, bytes=40_000_000)
+        return KernelCase("verify", name, status, reason, 0.0, output, times, bytes=40_000_000)
 
-    def side(*cases: Case) -> Run:
-        return Run({"torch": "2"}, {"gpu": "NVIDIA H100"}, "0" * 64, held, cases, {}, bandwidth)
+    def side(*cases: KernelCase) -> KernelRunResult:
+        return KernelRunResult(
+            {"torch": "2"}, {"gpu": "NVIDIA H100"}, "0" * 64, held, cases, {}, bandwidth
+        )
 
     names = ("greedy, B=64", "top-p, B=64", text)
     base = [case(n, 2e-5) for n in names] + [case("mixed", 3e-5)]
     head = [case(n, 2e-5 * f) for n, f in zip(names, (1.0, 1.3, 0.8), strict=True)] + [
         case("mixed", 3e-5, Ran.ERROR)
     ]
-    return Report(
+    return KernelReport(
         "b" * 40,
         "a" * 40,
-        (Judged("base", compare(side(*base), side(*head))),),
+        (JudgedComparison("base", compare(side(*base), side(*head))),),
         (f"kernels/{text}.py",),
     )
 
 
-def logprobs(text: str) -> Outcome:
+def logprobs(text: str) -> ComparisonOutcome:
     """A little noise, with a large difference in one request."""
     random = np.random.default_rng(3)
     logits = Logits.random(random, requests=12)

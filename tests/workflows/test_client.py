@@ -8,12 +8,12 @@ import zipfile
 
 import pytest
 
-from bot.git import Blobs, Git
-from bot.git.tree import trees
+from bot.git import BlobStore, Git
+from bot.git.tree import open_trees
 from bot.github import App, Endpoint, GitHubError, RateLimited, UncertainWrite, download
 from bot.github.app import ANALYSE, PUBLISH, READ_CI, RUN
 from bot.github.checkout import Checkouts
-from bot.github.rate_limit import Pace
+from bot.github.rate_limit import RateLimiter
 from tests.fake_github import Answer, FakeGitHub, people
 from tests.fake_github.state import Artifact, Job, Repository, WorkflowRun
 from tests.workflows.conftest import SMALL_HEAD
@@ -162,7 +162,7 @@ def test_writes_are_a_second_apart_and_four_hundred_an_hour():
         slept.append(seconds)
         now[0] += seconds
 
-    pace = Pace(clock=lambda: now[0], sleep=sleep)
+    pace = RateLimiter(clock=lambda: now[0], sleep=sleep)
     moments = []
     for _ in range(1000):
         pace.wait()
@@ -204,8 +204,8 @@ def test_a_clone_has_what_a_review_reads_and_no_token(app, fake, repo, tmp_path)
     repo.git.commit("main", {"engine/step.py": "moved on\n"})
     again, later = checkouts.fetch("octo/engine", token, "main", repo.git.sha("feature"))
     assert (again, later) == (clone, compared)
-    with Blobs(Git(clone)) as blobs:
-        _, head = trees(Git(clone), blobs, compared.base, compared.head)
+    with BlobStore(Git(clone)) as blobs:
+        _, head = open_trees(Git(clone), blobs, compared.base, compared.head)
         assert head.read("engine/step.py") == SMALL_HEAD.encode()
     for file in clone.rglob("*"):
         if file.is_file():

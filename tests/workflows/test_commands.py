@@ -13,7 +13,7 @@ import pytest
 
 from bot.kernels.results import RESULTS
 from bot.reports.kernelrun import results_json as text_of
-from checks.kernelrun.model import Case, Confinement, Run, Status
+from checks.kernelrun.model import CaseStatus, Confinement, KernelCase, KernelRunResult
 from tests.fake_github import Answer, FakeGitHub, people, serving, shapes
 from tests.fake_github.state import (
     Artifact,
@@ -212,13 +212,13 @@ def results(base: str, head: str, worse: bool = False) -> bytes:
     with zipfile.ZipFile(made, "w") as file:
         file.writestr("kernels.json", json.dumps({"base": base, "head": head, "edited": []}))
         for side in ("base", "head"):
-            status = Status.CRASHED if worse and side == "head" else Status.OK
-            run = Run(
+            status = CaseStatus.CRASHED if worse and side == "head" else CaseStatus.OK
+            run = KernelRunResult(
                 {"specbot": "1"},
                 {"gpu": "H20"},
                 "h",
                 Confinement("bwrap", True),
-                (Case("verify", "small", status),),
+                (KernelCase("verify", "small", status),),
             )
             file.writestr(f"under-base/{side}/{RESULTS}", text_of(run))
             file.writestr(f"under-base/{side}/outputs.safetensors", b"\x02\0\0\0\0\0\0\0{}")

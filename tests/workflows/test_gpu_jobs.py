@@ -13,7 +13,7 @@ import pytest
 
 from bot.logprobs.accept import move
 from checks.logprobs.jsonl import write
-from checks.logprobs.record import Origin, Record, prompt_hash
+from checks.logprobs.record import Record, RecordOrigin, prompt_hash
 from tests.fake_github import people
 from tests.fake_github.state import Pull
 from tests.workflows.conftest import SMALL_HEAD, ended, until
@@ -35,7 +35,7 @@ FAILED = b'<testsuite><testcase classname="tests.test_ops" name="test_a"><failur
 def records(last: float = -2.0) -> bytes:
     table = np.array([[1, 2], [3, 4]])
     scores = np.array([[-0.5, -1.0], [-0.25, last]])
-    origin = Origin("small", "raw", "H200", "engine", "1.0", "bfloat16")
+    origin = RecordOrigin("small", "raw", "H200", "engine", "1.0", "bfloat16")
     return write(
         Record(
             "a",

@@ -19,7 +19,7 @@ from bot.db.commands import GpuRun
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown
 from bot.reports.kernelrun import results_json as text_of
-from checks.kernelrun.model import Case, Confinement, Run, Status
+from checks.kernelrun.model import CaseStatus, Confinement, KernelCase, KernelRunResult
 
 WORDS = Catalog("en", Markdown())
 RUN = GpuRun(
@@ -42,8 +42,10 @@ def good(
     """An archive with a summary and results that would do."""
     sides: list[tuple[Any, bytes]] = []
     for side in ("base", "head"):
-        cases = (Case("verify", "small", Status.OK),)
-        run = Run({"specbot": "1"}, {"gpu": "H20"}, "h", Confinement("bwrap", True), cases)
+        cases = (KernelCase("verify", "small", CaseStatus.OK),)
+        run = KernelRunResult(
+            {"specbot": "1"}, {"gpu": "H20"}, "h", Confinement("bwrap", True), cases
+        )
         sides.append((f"under-base/{side}/results.json", text_of(run).encode()))
         sides.append((f"under-base/{side}/outputs.safetensors", struct.pack("<Q", 2) + b"{}"))
     return archive(summary, *sides, *more, method=method)

@@ -18,7 +18,7 @@ from bot.logprobs.accept import move
 from bot.logprobs.store import label
 from bot.reports.logprobs import render
 from bot.safe_zip import BadArchive
-from checks.logprobs.compare import Outcome as Comparison
+from checks.logprobs.compare import ComparisonOutcome
 from checks.logprobs.record import Key
 
 Json = dict[str, Any]
@@ -87,6 +87,6 @@ def _move(run: GpuRun, archive: bytes, store: Path, note: Json) -> Json:
         return move(store, str(head), note | {"verdict": verdict})
 
 
-def _verdict(comparison: Comparison) -> dict[str, str]:
+def _verdict(comparison: ComparisonOutcome) -> dict[str, str]:
     text = render(comparison, "json", "en")
     return {"verdict": str(comparison.verdict), "sha256": hashlib.sha256(text.encode()).hexdigest()}

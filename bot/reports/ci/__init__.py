@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from bot.comment_text import size
+from bot.comment_text import utf16_length
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown, Plain
 from bot.redact import redact
@@ -48,9 +48,13 @@ def render(view: CIView, output: str, language: str) -> str:
         return comment(view, language)
     if output == "markdown":
         words = Catalog(language, Markdown())
-        return redact(markdown.written([Heading(1, title(view, words)), *document(view, words)]))
+        return redact(
+            markdown.write_document([Heading(1, title(view, words)), *document(view, words)])
+        )
     words = Catalog(language, Plain())
-    return redact(terminal.shown([Heading(2, title(view, words)), *document(view, words)]))
+    return redact(
+        terminal.write_for_terminal([Heading(2, title(view, words)), *document(view, words)])
+    )
 
 
 def _json(view: CIView, language: str) -> str:
@@ -84,7 +88,7 @@ def _write_within_limit(heading: list[Block], blocks: Iterable[Block]) -> str | 
     for block in chain(heading, blocks):
         part = redact(markdown.write(block))
         parts.append(part)
-        room -= size(part) + 2
+        room -= utf16_length(part) + 2
         if room < 0:
             return None
     return markdown.join(parts)

@@ -23,10 +23,10 @@ def render(precisions: Sequence[Precision], output: str, language: str) -> str:
     if output == "markdown":
         words = Catalog(language, Markdown())
         heading = Heading(1, words("ci.stats-title"))
-        return markdown.written([heading, *_blocks(precisions, words)])
+        return markdown.write_document([heading, *_blocks(precisions, words)])
     words = Catalog(language, Plain())
     heading = Heading(2, words("ci.stats-title"))
-    return terminal.shown([heading, *_blocks(precisions, words)])
+    return terminal.write_for_terminal([heading, *_blocks(precisions, words)])
 
 
 def _blocks(precisions: Sequence[Precision], words: Catalog) -> Iterator[Block]:

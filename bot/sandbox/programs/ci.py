@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bot.ci.run_folder import Folder, read, reported
+from bot.ci.run_folder import Folder, read_run, report_on_run
 from bot.errors import UserError
 from bot.reports.ci import CIView, comment, render
 from bot.web import tab_html
 from checks.ci.folder import load
 from checks.ci.report import CIReport
-from checks.ci.report_diff import since
+from checks.ci.report_diff import diff_runs
 
 _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -24,16 +24,16 @@ _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 def result(job: dict[str, Any]) -> dict[str, Any]:
     """`comment`, `report`, `bodies` and `verdict` of the page, and `digest`, which is the same as
     long as the comment has nothing new to say."""
-    saved = read(Path(job["folder"]))
+    saved = read_run(Path(job["folder"]))
     files = Folder(Path(job["folder"]))
     try:
-        report = reported(saved, files, job["clone"], job["base"], job["head"])
+        report = report_on_run(saved, files, job["clone"], job["base"], job["head"])
     except UserError:
         # A mistake in the repository's `.specbot.toml` is the review's to report; CI is explained
         # without it.
-        report = reported(saved, files)
+        report = report_on_run(saved, files)
     before = load(job["before"]) if job["before"] else None
-    view = CIView(report, since(before, saved) if before is not None else None)
+    view = CIView(report, diff_runs(before, saved) if before is not None else None)
     language = job["language"]
     return {
         "comment": comment(view, language),

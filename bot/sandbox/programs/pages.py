@@ -19,7 +19,7 @@ from bot.reports.pictures import Push, findings_over_pushes
 from checks.core.change import PullRequest
 from checks.core.finding import Severity
 from checks.review import Review
-from checks.summary.discussion import Comment, Thread
+from checks.summary.discussion import ReviewComment, Thread
 
 Json = dict[str, Any]
 Bodies = dict[str, dict[str, str]]
@@ -66,7 +66,7 @@ def _made(job: Json, bodies: Callable[[AnalysisReport, Catalog], dict[str, str]]
 
 
 def _thread(data: Json) -> Thread:
-    return Thread(**data | {"comments": tuple(Comment(**c) for c in data["comments"])})
+    return Thread(**data | {"comments": tuple(ReviewComment(**c) for c in data["comments"])})
 
 
 def _push(review: Review, head: str) -> Push:

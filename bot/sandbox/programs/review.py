@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bot.configuration import configuration
+from bot.configuration import load_configuration
 from bot.errors import UserError
 from bot.git import Git, Range
 from bot.pipeline import open_change, run_review
@@ -41,7 +41,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
 def _touched(change: ChangeSet) -> list[str]:
     """The base's GPU jobs whose paths are touched."""
     try:
-        jobs = configuration(change.base, None, None).gpu_job
+        jobs = load_configuration(change.base, None, None).gpu_job
     except UserError:
         return []
     return [job.name for job in jobs if any(matches(file.path, job.paths) for file in change.files)]

@@ -22,7 +22,7 @@ from checks.domain.bitfields.reading import field_reads
 from checks.domain.conditions import are_compatible
 from checks.domain.cpp_places import CppPlace, place
 from checks.domain.message_roles import RECEIVE, SEND
-from checks.domain.messages import Endpoint, Messages, op_argument
+from checks.domain.messages import MessageEnd, Messages, op_argument
 from checks.domain.ops import OpCall, OpInfo, Ops, calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
@@ -57,13 +57,13 @@ def _packed_words(change: ChangeSet, config: Config) -> Iterator[PackedWord]:
             yield from _words_of_message(ends, messages, ops)
 
 
-def _source_order(end: Endpoint) -> tuple[str, int]:
+def _source_order(end: MessageEnd) -> tuple[str, int]:
     return end.unit.path, end.function.start_line
 
 
 def _touched_ends(
     change: ChangeSet, config: Config, messages: Messages, ops: Ops
-) -> Iterator[Endpoint]:
+) -> Iterator[MessageEnd]:
     """Ends that the change altered, and those behind the ops that feed altered Python code."""
     names: set[str] = set()
     for _, head in change.changed_functions():
@@ -73,14 +73,14 @@ def _touched_ends(
         if unit is None:
             continue
         if unit.language == "cpp":
-            for end in messages.of_unit(unit):
+            for end in messages.ends_in(unit):
                 if end.function.qualname == head.qualname:
                     yield end
         else:
             names |= _feeding_ops(head, unit, change)
     for name in sorted(names):
         for op in ops.named(name):
-            for end in messages.of_unit(op.unit):
+            for end in messages.ends_in(op.unit):
                 if end.role == RECEIVE:
                     yield end
 
@@ -123,7 +123,7 @@ def _altered_reads(
     return reads
 
 
-def _words_of_message(ends: list[Endpoint], messages: Messages, ops: Ops) -> Iterator[PackedWord]:
+def _words_of_message(ends: list[MessageEnd], messages: Messages, ops: Ops) -> Iterator[PackedWord]:
     words: dict[Slot, PackedWord] = {}
     for end in ends:
         if end.role == SEND:
@@ -138,7 +138,7 @@ def _words_of_message(ends: list[Endpoint], messages: Messages, ops: Ops) -> Ite
     yield from (words[slot] for slot in sorted(words))
 
 
-def _packs(sender: Endpoint) -> Iterator[tuple[Slot, PackExpr]]:
+def _packs(sender: MessageEnd) -> Iterator[tuple[Slot, PackExpr]]:
     """The packed words that a sender puts into its message."""
     for pack in pack_expressions(sender.function):
         target = place(pack.target) if pack.target is not None else None
@@ -162,7 +162,7 @@ def _constant_index(at: CppPlace) -> int | None:
 
 
 def _readers(
-    receiver: Endpoint, words: dict[Slot, PackedWord], messages: Messages, ops: Ops
+    receiver: MessageEnd, words: dict[Slot, PackedWord], messages: Messages, ops: Ops
 ) -> Iterator[tuple[Slot, WordReader]]:
     """The reads of `words` in a receiver, and in the Python code that it hands them to."""
     for read in field_reads(receiver.function):
@@ -179,7 +179,7 @@ def _readers(
                 yield slot, reader
 
 
-def _filled_buffers(receiver: Endpoint, param: str, ops: Ops) -> Iterator[tuple[OpCall, str]]:
+def _filled_buffers(receiver: MessageEnd, param: str, ops: Ops) -> Iterator[tuple[OpCall, str]]:
     """Calls of the receiver's ops, with the dotted name of what they pass for `param`."""
     for name in receiver.ops:
         op = _op_of(receiver, name, ops)
@@ -200,7 +200,7 @@ def _filled_buffers(receiver: Endpoint, param: str, ops: Ops) -> Iterator[tuple[
                 yield call, buffer
 
 
-def _op_of(receiver: Endpoint, name: str, ops: Ops) -> OpInfo | None:
+def _op_of(receiver: MessageEnd, name: str, ops: Ops) -> OpInfo | None:
     """The op `name` that is registered beside the receiver, or whose C++ function is known."""
     for op in ops.named(name):
         if op.unit.path == receiver.unit.path or op.function is not None:

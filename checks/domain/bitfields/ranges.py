@@ -12,6 +12,7 @@ from checks.domain.bitfields.int_types import INT32, INT64, SOLVER_TIMEOUT_MS, i
 from checks.domain.bitfields.packing import BitField, PackExpr, single_assignments
 from checks.eval.integers import CIntType
 from checks.lang.ir import expr as E
+from checks.lang.ir.render import source_of
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assert, Assign, GuardedStmt, guarded_statements
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from checks.core.change import any_line_in
-from checks.domain.indices.op_index import Library, OpFacts
-from checks.eval.symbolic.calls import SAME
+from checks.domain.indices.op_index import OpFacts, OpIndex
+from checks.eval.symbolic.calls import SAME_ELEMENT_METHODS
 from checks.lang.ir.expr import Attr, Call, Const, Expr, Index, Name, Ternary, callee, dotted, walk
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, If, Stmt, guarded_statements
@@ -26,7 +26,7 @@ _MOST_LOCALS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Site:
+class OpSite:
     """A call of an op in product code.
 
     `hardware` is the one that its file or function is for, and `modules` those whose op modules it
@@ -62,7 +62,7 @@ class Site:
     @cached_property
     def words(self) -> frozenset[str]:
         """The names and keys in the call."""
-        return words(self.call)
+        return words_of_call(self.call)
 
     def runs(self, facts: OpFacts) -> bool:
         """Whether this call can reach that implementation."""
@@ -77,17 +77,17 @@ class Site:
 class Buffers:
     """The call sites of one side of a change."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: OpIndex) -> None:
         self.library = library
         # All four are kept, because every convention of every op asks for the same sites.
         self._fields: dict[str, list[tuple[str, dict[str, str]]]] = {}
-        self._sites_of_file: dict[str, list[Site]] = {}
-        self._sites_of_op: dict[str, list[Site]] = {}
+        self._sites_of_file: dict[str, list[OpSite]] = {}
+        self._sites_of_op: dict[str, list[OpSite]] = {}
         self._exclusive: dict[frozenset[str], bool] = {}
 
     # Call sites
 
-    def within(self, path: str, functions: set[str] | None) -> list[Site]:
+    def within(self, path: str, functions: set[str] | None) -> list[OpSite]:
         """The calls in some functions (None: in all) of one file, in line order, without looking at
         any other file."""
         if path not in self._sites_of_file:
@@ -98,7 +98,7 @@ class Buffers:
             return list(sites)
         return [site for site in sites if site.function in functions]
 
-    def _find_sites(self, path: str) -> Iterator[Site]:
+    def _find_sites(self, path: str) -> Iterator[OpSite]:
         data = self.library.files.get(path, b"")
         if not any(op.encode() in data for op in self.library.ops):
             return
@@ -117,28 +117,28 @@ class Buffers:
                 name = callee(call)
                 if name in self.library.ops:
                     own_modules = modules.get(name, frozenset())
-                    yield Site(name, path, function.qualname, call, scope, hardware, own_modules)
+                    yield OpSite(name, path, function.qualname, call, scope, hardware, own_modules)
 
-    def of(self, op: str) -> list[Site]:
+    def of(self, op: str) -> list[OpSite]:
         """The calls of one op in product Python, in path and line order."""
         if op not in self._sites_of_op:
             sites = self._in_product(self.library.holding("python", op))
             self._sites_of_op[op] = [site for site in sites if site.op == op]
         return self._sites_of_op[op]
 
-    def mentioning(self, words: set[str]) -> list[Site]:
+    def mentioning(self, words: set[str]) -> list[OpSite]:
         """The calls of any op that have all of `words` as names or keys in their arguments."""
         paths = set.intersection(*(set(self.library.holding("python", word)) for word in words))
         return [site for site in self._in_product(sorted(paths)) if words <= site.words]
 
-    def _in_product(self, paths: list[str]) -> Iterator[Site]:
+    def _in_product(self, paths: list[str]) -> Iterator[OpSite]:
         for path in paths:
             if not self.library.config.is_test(path):
                 yield from self.within(path, None)
 
     # Branches
 
-    def exclusive(self, one: Site, other: Site) -> bool:
+    def exclusive(self, one: OpSite, other: OpSite) -> bool:
         """Whether the functions of two calls are the two arms of one choice, so that a run takes
         only one of them."""
         first = one.function.rsplit(".", 1)[-1]
@@ -253,7 +253,7 @@ class FunctionScope:
     def key(self, expr: Expr, hardware: str, depth: int = 0) -> str | None:
         """The buffer that `expr` is on `hardware`, without copies and views of it."""
         match expr:
-            case Call(func=Attr(base=base, name=name)) if name in SAME:
+            case Call(func=Attr(base=base, name=name)) if name in SAME_ELEMENT_METHODS:
                 return self.key(base, hardware, depth)
             case Ternary(then=then):
                 return self.key(then, hardware, depth)
@@ -302,7 +302,7 @@ def calls(body: tuple[Stmt, ...], lines: Sequence[int] | None = None) -> Iterato
                     yield inner
 
 
-def words(call: Call) -> frozenset[str]:
+def words_of_call(call: Call) -> frozenset[str]:
     """Every name and key in the arguments of a call, a field's own name among them."""
     found: set[str] = set()
     for expr in walk(call):

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from checks.domain.indices.buffers import Buffers, Site
-from checks.domain.indices.op_index import Library, OpFacts
+from checks.domain.indices.buffers import Buffers, OpSite
+from checks.domain.indices.op_index import OpFacts, OpIndex
 from checks.eval.symbolic.affine import Offset
-from checks.eval.symbolic.values import Access
+from checks.eval.symbolic.values import BufferAccess
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Convention:
     buffer: str
     index: str
     offset: Offset
-    access: Access
+    access: BufferAccess
 
     @property
     def same_place(self) -> tuple[str, str, str, str, str]:
@@ -37,7 +37,7 @@ class Convention:
         return (*self.same_place, self.offset)
 
 
-def conventions(accesses: Iterable[Access]) -> list[Convention]:
+def conventions(accesses: Iterable[BufferAccess]) -> list[Convention]:
     """One convention for each function, role and buffer: the furthest position of its windows at
     the end.
 
@@ -58,7 +58,7 @@ def conventions(accesses: Iterable[Access]) -> list[Convention]:
     return [convention for place, convention in furthest.items() if place not in mixed]
 
 
-def _convention(access: Access) -> Convention | None:
+def _convention(access: BufferAccess) -> Convention | None:
     """What one access says, None where it does not move along a buffer with the index."""
     if access.kind == "compare" or not access.moves or access.high is None:
         return None
@@ -67,18 +67,18 @@ def _convention(access: Access) -> Convention | None:
     return Convention(access.kind, access.buffer, access.index, access.high, access)
 
 
-def of_op(facts: OpFacts) -> list[Convention]:
+def conventions_of_op(facts: OpFacts) -> list[Convention]:
     """The conventions of an op's code."""
     return conventions(facts.accesses)
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class BoundConvention:
     """A convention of an op at one of its call sites: the buffer and index it is about, by name in
     the product."""
 
     facts: OpFacts
-    site: Site
+    site: OpSite
     convention: Convention
     buffer: str
     index: str
@@ -93,16 +93,16 @@ class Meeting:
         return self.facts.advance(self.convention.index) is not None
 
 
-class Product:
+class SideIndex:
     """One side of a change: its ops, where they are called, and which conventions meet at a
     buffer."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: OpIndex) -> None:
         self.library = library
         self.buffers = Buffers(library)
-        self._meetings: dict[tuple[str, str | None], list[Meeting]] = {}
+        self._meetings: dict[tuple[str, str | None], list[BoundConvention]] = {}
 
-    def meetings(self, op: str, hardware: str | None = None) -> list[Meeting]:
+    def meetings(self, op: str, hardware: str | None = None) -> list[BoundConvention]:
         """Every convention of `op` at every call site where both buffer and index could be
         followed."""
         key = (op, hardware)
@@ -110,23 +110,23 @@ class Product:
             self._meetings[key] = list(self._find_meetings(op, hardware))
         return self._meetings[key]
 
-    def _find_meetings(self, op: str, hardware: str | None) -> Iterator[Meeting]:
+    def _find_meetings(self, op: str, hardware: str | None) -> Iterator[BoundConvention]:
         for facts in self.library.facts(op, hardware):
-            own = of_op(facts)
+            own = conventions_of_op(facts)
             if not own:
                 continue
             for site in self.buffers.of(op):
                 if site.runs(facts):
                     yield from _meetings_at(site, facts, own)
 
-    def partners(self, meeting: Meeting) -> list[Meeting]:
+    def partners(self, meeting: BoundConvention) -> list[BoundConvention]:
         """The other side of `meeting`: writers for a reader and readers for a writer, on the same
         hardware."""
         words = {key.rsplit(".", 1)[-1] for key in (meeting.buffer, meeting.index)}
         ops = {site.op for site in self.buffers.mentioning(words)}
         role = "read" if meeting.convention.role == "write" else "write"
         # Of several call sites of one convention the first one stands for all.
-        partners: dict[tuple[str, Convention], Meeting] = {}
+        partners: dict[tuple[str, Convention], BoundConvention] = {}
         for op in sorted(ops):
             if not self._may_meet(op, meeting):
                 continue
@@ -137,7 +137,7 @@ class Product:
                     partners.setdefault((other.facts.path, other.convention), other)
         return list(partners.values())
 
-    def _may_meet(self, op: str, meeting: Meeting) -> bool:
+    def _may_meet(self, op: str, meeting: BoundConvention) -> bool:
         """Whether `op` gets the buffer and the index of `meeting` together, whatever it does with
         them."""
         wanted = {meeting.buffer, meeting.index}
@@ -149,7 +149,7 @@ class Product:
                     return True
         return False
 
-    def writer(self, facts: OpFacts, convention: Convention) -> Meeting | None:
+    def writer(self, facts: OpFacts, convention: Convention) -> BoundConvention | None:
         """The op that settles the buffer which `convention` reads, where all such ops mean the
         same."""
         for meeting in self.meetings(facts.name):
@@ -164,11 +164,11 @@ class Product:
         return None
 
 
-def _meetings_at(site: Site, facts: OpFacts, own: list[Convention]) -> Iterator[Meeting]:
+def _meetings_at(site: OpSite, facts: OpFacts, own: list[Convention]) -> Iterator[BoundConvention]:
     """The conventions of an op, with the buffers that one call passes."""
     keys = site.keys(facts)
     for convention in own:
         buffer, index = keys.get(convention.buffer), keys.get(convention.index)
         if buffer is not None and index is not None:
             offset = convention.offset.renamed(keys)
-            yield Meeting(facts, site, convention, buffer, index, offset)
+            yield BoundConvention(facts, site, convention, buffer, index, offset)

@@ -13,10 +13,10 @@ from checks.core.config import Config
 from checks.core.finding import Side
 from checks.core.words import contains_word
 from checks.domain.indices.function_lookup import FunctionLookup
-from checks.eval.symbolic.executor import Interpreter
+from checks.eval.symbolic.executor import SymbolicExecutor
 from checks.eval.symbolic.parameters import is_buffer
-from checks.eval.symbolic.run import Watch
-from checks.eval.symbolic.values import Access
+from checks.eval.symbolic.run import IndexNames
+from checks.eval.symbolic.values import BufferAccess
 from checks.lang.ir.source_file import Function, Op, SourceFile
 from checks.lang.source import language
 
@@ -31,7 +31,7 @@ class Uses:
     code was found in.
     """
 
-    accesses: tuple[Access, ...]
+    accesses: tuple[BufferAccess, ...]
     advances: tuple[tuple[str, tuple[str, int]], ...]
     paths: frozenset[str]
 
@@ -58,7 +58,7 @@ class OpFacts:
         return self.find_uses()
 
     @property
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[BufferAccess, ...]:
         return self.uses.accesses
 
     @property
@@ -70,7 +70,7 @@ class OpFacts:
         return dict(self.advances).get(index)
 
 
-class Library:
+class OpIndex:
     """The files of one side of a change that hold an index as a word; all else of the tree is never
     read.
 
@@ -82,8 +82,8 @@ class Library:
         change: ChangeSet,
         side: Side,
         config: Config,
-        watch: Watch,
-        twin: Library | None = None,
+        watch: IndexNames,
+        twin: OpIndex | None = None,
     ) -> None:
         self.twin = twin
         self.change = change
@@ -91,7 +91,7 @@ class Library:
         self.config = config
         self.watch = watch
         self._facts: dict[tuple[str, str], OpFacts | None] = {}
-        self._references: dict[tuple[str, str], list[Access]] = {}
+        self._references: dict[tuple[str, str], list[BufferAccess]] = {}
 
     # Files
 
@@ -192,7 +192,7 @@ class Library:
         if known is not None:
             return known
         self._lookup.visited = {path}
-        interpreter = Interpreter(self.watch, self._lookup.find)
+        interpreter = SymbolicExecutor(self.watch, self._lookup.find)
         accesses = tuple(_with_names(access, names) for access in interpreter.enter(host))
         advances = []
         for index, place in sorted(interpreter.advances.items()):
@@ -219,11 +219,11 @@ class Library:
             paths.update(path for path in (file.base_path, file.head_path) if path is not None)
         return frozenset(paths)
 
-    def function_accesses(self, function: Function) -> list[Access]:
+    def function_accesses(self, function: Function) -> list[BufferAccess]:
         """The uses that a Python function makes of its parameters (a reference implementation)."""
         key = (function.path, function.qualname)
         if key not in self._references:
-            interpreter = Interpreter(self.watch, self._lookup.find, python=True)
+            interpreter = SymbolicExecutor(self.watch, self._lookup.find, python=True)
             self._references[key] = interpreter.enter(function)
         return self._references[key]
 
@@ -234,7 +234,7 @@ def _registered_names(op: Op, host: Function) -> dict[str, str]:
     return {param.name: registered for param, registered in pairs}
 
 
-def _with_names(access: Access, names: dict[str, str]) -> Access:
+def _with_names(access: BufferAccess, names: dict[str, str]) -> BufferAccess:
     """`access` with the registration's names for the host function's."""
     high = access.high.renamed(names) if access.high is not None else None
     lag = tuple((names.get(name, name), count) for name, count in access.lag)

@@ -11,8 +11,8 @@ from checks.core.change import ChangeSet, FileChange, any_line_in
 from checks.core.config import Config
 from checks.core.finding import Side
 from checks.core.words import contains_word, word_regex
-from checks.domain.indices.op_index import Library
-from checks.eval.symbolic.run import Watch
+from checks.domain.indices.op_index import OpIndex
+from checks.eval.symbolic.run import IndexNames
 from checks.lang.source import language
 
 # How many files a kernel may be away from the op that runs it: kernel, launcher, wrapper.
@@ -20,7 +20,7 @@ _MOST_STEPS = 3
 
 
 @dataclass
-class Touched:
+class TouchedFunctions:
     """Changed functions that name an index: path to qualified names, by language and kind."""
 
     cpp: dict[str, set[str]] = field(default_factory=dict)
@@ -31,10 +31,10 @@ class Touched:
         return bool(self.cpp or self.product or self.tests)
 
 
-def touched(change: ChangeSet, config: Config, watch: Watch) -> Touched:
+def touched_functions(change: ChangeSet, config: Config, watch: IndexNames) -> TouchedFunctions:
     """The changed functions that have an index as a word, on either side."""
     words = [name.encode() for name in watch.names]
-    result = Touched()
+    result = TouchedFunctions()
     for file in change.files:
         kind = language(file.path)
         if not kind or file.mode != "file":
@@ -76,7 +76,7 @@ def _holds(data: bytes, words: list[bytes]) -> bool:
     return any(contains_word(data, word) for word in words)
 
 
-def ops_of(library: Library, path: str, names: set[str]) -> set[str]:
+def ops_of(library: OpIndex, path: str, names: set[str]) -> set[str]:
     """The ops that run one of the functions `names` of `path`: its own, or those whose code
     mentions them."""
     own = _ops_registered_in(path, library)
@@ -100,11 +100,11 @@ def ops_of(library: Library, path: str, names: set[str]) -> set[str]:
     return ops
 
 
-def _ops_registered_in(path: str, library: Library) -> set[str]:
+def _ops_registered_in(path: str, library: OpIndex) -> set[str]:
     return {op for op, paths in library.ops.items() if path in paths}
 
 
-def _functions_mentioning(names: set[str], path: str, library: Library) -> Iterator[str]:
+def _functions_mentioning(names: set[str], path: str, library: OpIndex) -> Iterator[str]:
     """The functions of a C++ file in which one of `names` stands."""
     unit = library.unit(path)
     if unit is None:

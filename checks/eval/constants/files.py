@@ -97,7 +97,7 @@ class PathIndex:
         return [path for path in candidates if path == tail or path.endswith(f"/{tail}")]
 
 
-def files(change: ChangeSet, side: Side) -> PathIndex:
+def path_index(change: ChangeSet, side: Side) -> PathIndex:
     """The files of one side of `change`, indexed once for all rules."""
     return change.memo((PathIndex, side), lambda: PathIndex(change.tree(side)))
 

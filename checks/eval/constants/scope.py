@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
-from checks.eval.constants.files import files
+from checks.eval.constants.files import path_index
 from checks.lang.ir.source_file import Constant, Function, Import, SourceFile
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^">\r\n]+)[>"]', re.MULTILINE)
@@ -33,7 +33,7 @@ class Scopes:
         self._change = change
         self._side = side
         self._tree = change.tree(side)
-        self._files = files(change, side)
+        self._files = path_index(change, side)
         self._includes: dict[str, list[str]] = {}
 
     def unit(self, path: str) -> SourceFile | None:

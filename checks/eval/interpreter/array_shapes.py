@@ -12,7 +12,7 @@ from checks.eval.interpreter.values import (
     UNKNOWN_VALUE,
     Array,
     PyList,
-    Raised,
+    SimulatedException,
     Value,
     join_origins,
     row_major_strides,
@@ -28,7 +28,7 @@ def reshape(array: Array, dims: list[Value]) -> Value:
     sizes = _solve_free_dimension([int(size.value) for size in dims], array.size)
     if prod(sizes) != array.size or -1 in sizes:
         detail = f"cannot reshape size {array.size} into {tuple(sizes)}"
-        raise Raised("ValueError", detail, join_origins([*dims, *array.shape]))
+        raise SimulatedException("ValueError", detail, join_origins([*dims, *array.shape]))
     shape = tuple(Value(n, size.origins) for n, size in zip(sizes, dims, strict=True))
     if array.strides == row_major_strides(array.dims):
         strides = row_major_strides(tuple(sizes))

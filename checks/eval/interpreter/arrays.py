@@ -11,7 +11,7 @@ from checks.eval.interpreter.values import (
     Array,
     Origins,
     PyList,
-    Raised,
+    SimulatedException,
     Value,
     join_origins,
     unknown,
@@ -45,7 +45,7 @@ def view(array: Array, indices: list[ArrayIndex]) -> Value:
     index_origins: Origins = NO_ORIGINS
     indices = _expand_ellipsis(indices, len(array.shape))
     if len(indices) > len(array.shape):
-        raise Raised("IndexError", "too many indices", NO_ORIGINS)
+        raise SimulatedException("IndexError", "too many indices", NO_ORIGINS)
     missing = len(array.shape) - len(indices)
     padded: list[ArrayIndex] = [*indices, *[slice(None)] * missing]
     for index, size, stride in zip(padded, array.shape, array.strides, strict=True):
@@ -77,7 +77,7 @@ def _position(index: Value, size: Value) -> int:
         position += size.value
     if not 0 <= position < size.value:
         detail = f"index {index.value} is out of bounds for size {size.value}"
-        raise Raised("IndexError", detail, index.origins | size.origins)
+        raise SimulatedException("IndexError", detail, index.origins | size.origins)
     return position
 
 

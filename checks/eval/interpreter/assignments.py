@@ -10,9 +10,9 @@ from checks.eval.interpreter.values import (
     UNKNOWN_VALUE,
     Instance,
     ModuleRef,
-    Origin,
-    Raised,
+    SimulatedException,
     Value,
+    ValueOrigin,
 )
 from checks.lang.ir import expr as E
 from checks.lang.ir import stmt as S
@@ -31,7 +31,7 @@ def run_assignment(run: Interpretation, stmt: S.Assign) -> None:
 def _mark(run: Interpretation, value: Value, stmt: S.Assign) -> Value:
     """`value` with this statement as origin, if it stands in a test or on an altered line."""
     frame = run.frame
-    origin = Origin(frame.unit.path, stmt.line)
+    origin = ValueOrigin(frame.unit.path, stmt.line)
     if frame.fixture:
         return value.with_origin(origin)
     if not frame.altered or not run.changed(frame.unit.path, stmt.line, stmt.end_line):
@@ -69,7 +69,7 @@ def _note_store(run: Interpretation, target: E.Expr, kind: int) -> None:
     """Remember that a line of a test file wrote; the last write comes last in the dict."""
     if not run.frame.fixture:
         return
-    origin = Origin(run.frame.unit.path, target.line)
+    origin = ValueOrigin(run.frame.unit.path, target.line)
     earlier = run.stores.pop(origin, 0)
     run.stores[origin] = max(kind, earlier)
 
@@ -82,6 +82,6 @@ def _unpack(run: Interpretation, targets: tuple[E.Expr, ...], value: Value) -> N
         items = [UNKNOWN_VALUE] * len(targets)
     if len(items) != len(targets):
         detail = f"expected {len(targets)} values, got {len(items)}"
-        raise Raised("ValueError", detail, length_origins(value))
+        raise SimulatedException("ValueError", detail, length_origins(value))
     for target, item in zip(targets, items, strict=True):
         run.store(target, item)

@@ -14,12 +14,12 @@ from checks.eval.interpreter.values import (
     FuncRef,
     Instance,
     Native,
-    Origin,
     Origins,
     PyDict,
     PyList,
-    Raised,
+    SimulatedException,
     Value,
+    ValueOrigin,
     unknown,
 )
 from checks.lang.ir import expr as E
@@ -59,7 +59,7 @@ def _write_element(
     """`tensor[i].set_tensor(value)`: a store into the tensor, or the object's own method."""
     value = run.eval(argument)
     if run.frame.fixture:
-        origin = Origin(run.frame.unit.path, line)
+        origin = ValueOrigin(run.frame.unit.path, line)
         value = value.with_origin(origin)
         # Taken out first, so that the last write comes last in the order of the dict.
         run.stores.pop(origin, None)
@@ -124,7 +124,7 @@ def _reflect(run: Interpretation, name: str, args: list[Value]) -> Value:
         return unknown(*args)
     try:
         value = get_attribute(run, owner, attribute)
-    except Raised:
+    except SimulatedException:
         if name == "hasattr":
             return Value(False)
         return args[2] if len(args) > 2 else UNKNOWN_VALUE
@@ -190,7 +190,7 @@ def call_function(run: Interpretation, ref: FuncRef, args: list[Value], words: K
         run.block(ref.function.body)
     except ReturnSignal as returned:
         result = returned.value
-    except Raised as raised:
+    except SimulatedException as raised:
         raised.doubtful = raised.doubtful or frame.maybe
         raise
     finally:
@@ -213,7 +213,7 @@ def _bind_arguments(
     positional = [param.name for param in function.params if param.kind == "positional"]
     if len(args) > len(positional) and not _takes_any(function, "args"):
         detail = f"{function.name}() takes {len(positional)} arguments, got {len(args)}"
-        raise Raised("TypeError", detail, _altered_header(run, function, unit))
+        raise SimulatedException("TypeError", detail, _altered_header(run, function, unit))
     names = dict(zip(positional, args, strict=False))
     by_keyword = {p.name for p in function.params if p.kind in ("positional", "keyword")}
     for name, value in words.items():
@@ -221,7 +221,7 @@ def _bind_arguments(
             names[name] = value
         elif name and not _takes_any(function, "kwargs"):
             detail = f"{function.name}() got an unexpected keyword argument '{name}'"
-            raise Raised("TypeError", detail, _altered_header(run, function, unit))
+            raise SimulatedException("TypeError", detail, _altered_header(run, function, unit))
     for param in function.params:
         if param.name not in names:
             names[param.name] = _default_of(run, param, function, unit)
@@ -236,7 +236,7 @@ def _default_of(run: Interpretation, param: Param, function: Function, unit: Sou
         return Value(PyDict({}, open=True))
     if param.default is None:
         detail = f"{function.name}() missing required argument '{param.name}'"
-        raise Raised("TypeError", detail, _altered_header(run, function, unit))
+        raise SimulatedException("TypeError", detail, _altered_header(run, function, unit))
     return evaluate_in_module(run, unit, param.default, {})
 
 
@@ -244,7 +244,7 @@ def _altered_header(run: Interpretation, function: Function, unit: SourceFile) -
     """The altered lines before a function's body."""
     last = function.body[0].line if function.body else function.end_line
     lines = range(function.start_line, last)
-    return frozenset(Origin(unit.path, n) for n in lines if run.changed(unit.path, n, n))
+    return frozenset(ValueOrigin(unit.path, n) for n in lines if run.changed(unit.path, n, n))
 
 
 def _takes_any(function: Function, kind: str) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from checks.eval.interpreter.modules import NameKey
-from checks.eval.interpreter.program import Program
-from checks.eval.interpreter.values import FuncRef, Origin, Value
+from checks.eval.interpreter.program import PatchedModules
+from checks.eval.interpreter.values import FuncRef, Value, ValueOrigin
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Stmt
@@ -19,7 +19,7 @@ WROTE_ELEMENT = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class CertainFailure:
     """The test certainly fails.
 
     `line` is the statement of the test, `where` the line that raises, `origins` the lines that the
@@ -29,9 +29,9 @@ class Failure:
     exception: str
     detail: str
     line: int
-    where: Origin
-    origins: frozenset[Origin]
-    trace: tuple[tuple[Origin, str, str], ...]
+    where: ValueOrigin
+    origins: frozenset[ValueOrigin]
+    trace: tuple[tuple[ValueOrigin, str, str], ...]
 
 
 @dataclass(slots=True)
@@ -81,17 +81,17 @@ class Interpretation(ABC):
     and classes that were asked for; `unknowns` counts calls into something unknown.
     """
 
-    program: Program
+    program: PatchedModules
     changed: Callable[[str, int, int], bool]
     is_test: Callable[[str], bool]
     budget: int = 60_000
     depth: int = 30
     frames: list[CallFrame] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[CertainFailure] = field(default_factory=list)
     unknowns: int = 0
-    trace: list[tuple[Origin, str, str]] = field(default_factory=list)
+    trace: list[tuple[ValueOrigin, str, str]] = field(default_factory=list)
     reached: set[int] = field(default_factory=set)
-    stores: dict[Origin, int] = field(default_factory=dict)
+    stores: dict[ValueOrigin, int] = field(default_factory=dict)
     constants: dict[NameKey, Value] = field(default_factory=dict)
     # The names whose imports are being followed.
     importing: set[NameKey] = field(default_factory=set)

@@ -8,7 +8,7 @@ from functools import partial
 from checks.eval.interpreter.assignments import store_value
 from checks.eval.interpreter.calls import call_function
 from checks.eval.interpreter.expressions import evaluate
-from checks.eval.interpreter.frames import Failure, Interpretation, ReturnSignal
+from checks.eval.interpreter.frames import CertainFailure, Interpretation, ReturnSignal
 from checks.eval.interpreter.modules import is_fixture
 from checks.eval.interpreter.patches import apply_decorators
 from checks.eval.interpreter.setups import SetupSnapshot
@@ -19,9 +19,9 @@ from checks.eval.interpreter.values import (
     ClassRef,
     FuncRef,
     Instance,
-    Origin,
-    Raised,
+    SimulatedException,
     Value,
+    ValueOrigin,
 )
 from checks.lang.ir import expr as E
 from checks.lang.ir import stmt as S
@@ -30,7 +30,7 @@ from checks.lang.ir.source_file import Class, Function, SourceFile
 _SETUP_METHODS = ("setUp", "setup_method")
 
 
-class Machine(Interpretation):
+class TestInterpreter(Interpretation):
     """Interprets one test."""
 
     # pytest takes classes whose name begins with "Test" for tests, unless they say no.
@@ -133,21 +133,21 @@ class Machine(Interpretation):
         self.reached.add(stmt.line)
         try:
             run_statement(self, stmt)
-        except Raised as raised:
+        except SimulatedException as raised:
             self._record_failure(raised, stmt.line)
             if isinstance(stmt, S.Assign):
                 for name in E.names(stmt.target):
                     self.frame.names[name] = UNKNOWN_VALUE
 
-    def _record_failure(self, raised: Raised, line: int) -> None:
+    def _record_failure(self, raised: SimulatedException, line: int) -> None:
         if raised.doubtful or any(frame.maybe for frame in self.frames):
             return
-        where = raised.where or Origin(self.frame.unit.path, line)
+        where = raised.where or ValueOrigin(self.frame.unit.path, line)
         trace = self._last_traced(raised)
-        failure = Failure(raised.name, raised.detail, line, where, raised.origins, trace)
+        failure = CertainFailure(raised.name, raised.detail, line, where, raised.origins, trace)
         self.failures.append(failure)
 
-    def _last_traced(self, raised: Raised) -> tuple[tuple[Origin, str, str], ...]:
+    def _last_traced(self, raised: SimulatedException) -> tuple[tuple[ValueOrigin, str, str], ...]:
         """The last entry of the trace for each line that the culprit came through, in order."""
         last_position = {entry[0]: i for i, entry in enumerate(self.trace)}
         entries = []
@@ -169,7 +169,7 @@ def _ignore_exceptions(action: Callable[[], Value]) -> Value:
     """The result of `action`; unknown where the interpreted code raises."""
     try:
         return action()
-    except Raised:
+    except SimulatedException:
         return UNKNOWN_VALUE
 
 

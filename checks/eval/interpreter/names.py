@@ -5,7 +5,7 @@ from __future__ import annotations
 from checks.eval.interpreter.builtins_model.functions import BUILTIN_NAMES
 from checks.eval.interpreter.frames import CallFrame, Interpretation, LoopJump, ReturnSignal
 from checks.eval.interpreter.modules import PROPERTY_DECORATORS
-from checks.eval.interpreter.program import absolute
+from checks.eval.interpreter.program import absolute_module_name
 from checks.eval.interpreter.values import (
     NONE_VALUE,
     UNKNOWN_VALUE,
@@ -17,7 +17,7 @@ from checks.eval.interpreter.values import (
     Native,
     PyDict,
     PyList,
-    Raised,
+    SimulatedException,
     Value,
     unknown,
 )
@@ -66,7 +66,7 @@ def _visible_imports(unit: SourceFile, name: str, function: Function | None) -> 
 
 def _follow_import(run: Interpretation, item: Import, unit: SourceFile) -> Value:
     """What an import binds, looked up as a global name of the module that it names."""
-    module = run.program.module(absolute(item.module, unit.path))
+    module = run.program.module(absolute_module_name(item.module, unit.path))
     if not item.name or module.unit is None or module.unit is unit:
         return run.program.imported(item, unit)
     key = (module.unit.path, item.name)
@@ -114,7 +114,7 @@ def evaluate_in_module(
     run.frames.append(CallFrame(unit, top, names, fixture=run.is_test(unit.path)))
     try:
         return run.eval(expr)
-    except (Raised, ReturnSignal, LoopJump):
+    except (SimulatedException, ReturnSignal, LoopJump):
         return UNKNOWN_VALUE
     finally:
         run.frames.pop()
@@ -166,7 +166,7 @@ def _get_instance_attribute(
         return instance.attrs[name].with_origins(owner.origins)
     if instance.cls is None:
         if not instance.open:
-            raise Raised("AttributeError", name, owner.origins)
+            raise SimulatedException("AttributeError", name, owner.origins)
         # A mock makes its attributes as they are asked for.
         instance.attrs[name] = Value(Instance(None, open=True))
         return instance.attrs[name]
@@ -176,7 +176,7 @@ def _get_instance_attribute(
     chain = run.program.bases(instance.cls)
     may_have_more = instance.open or chain is None or name.startswith("__")
     if value.value is None and not value.origins and not may_have_more:
-        raise Raised("AttributeError", name, owner.origins)
+        raise SimulatedException("AttributeError", name, owner.origins)
     return UNKNOWN_VALUE
 
 

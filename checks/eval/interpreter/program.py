@@ -17,7 +17,7 @@ from checks.lang.ir.source_file import Import, SourceFile
 
 
 @dataclass
-class Program:
+class PatchedModules:
     """`modules` as one test sees them.
 
     `overrides` are names that its patches replaced, by file and name; write them with `replace`.
@@ -45,7 +45,7 @@ class Program:
 
     def imported(self, item: Import, unit: SourceFile) -> Value:
         """What an import in `unit` binds."""
-        name = absolute(item.module, unit.path)
+        name = absolute_module_name(item.module, unit.path)
         if item.name:
             return self.member(self.module(name), item.name)
         # `import a.b` binds `a`, `import a.b as c` binds the module itself.
@@ -140,7 +140,7 @@ def _imports_of(unit: SourceFile, name: str) -> list[Import]:
     return [item for item in unit.imports_named.get(name, ()) if item.alias or item.name]
 
 
-def absolute(module: str, path: str) -> str:
+def absolute_module_name(module: str, path: str) -> str:
     """`module` as imported in the file `path`, without leading dots."""
     if not module.startswith("."):
         return module

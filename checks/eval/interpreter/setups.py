@@ -12,10 +12,10 @@ from checks.eval.interpreter.values import (
     FuncRef,
     Instance,
     Native,
-    Origin,
     PyDict,
     PyList,
     Value,
+    ValueOrigin,
 )
 
 K = TypeVar("K", bound=Hashable)
@@ -31,8 +31,8 @@ class SetupSnapshot:
     instance: Value
     constants: dict[tuple[str, str], Value]
     overrides: dict[tuple[str, str], Value]
-    trace: list[tuple[Origin, str, str]]
-    stores: dict[Origin, int]
+    trace: list[tuple[ValueOrigin, str, str]]
+    stores: dict[ValueOrigin, int]
     unknowns: int
     spent: int
 

@@ -19,9 +19,9 @@ from checks.eval.interpreter.values import (
     UNKNOWN_VALUE,
     FuncRef,
     Native,
-    Origin,
-    Raised,
+    SimulatedException,
     Value,
+    ValueOrigin,
     truth,
 )
 from checks.lang.ir import expr as E
@@ -35,9 +35,9 @@ def run_statement(run: Interpretation, stmt: S.Stmt) -> None:
     """Run one statement. An exception gets the line of the innermost statement that raises it."""
     try:
         _run(run, stmt)
-    except Raised as raised:
+    except SimulatedException as raised:
         if raised.where is None:
-            raised.where = Origin(run.frame.unit.path, stmt.line)
+            raised.where = ValueOrigin(run.frame.unit.path, stmt.line)
         raise
 
 
@@ -58,7 +58,7 @@ def _run(run: Interpretation, stmt: S.Stmt) -> None:
         case S.Assert():
             _run_assert(run, stmt)
         case S.Raise(value=value):
-            raise Raised(_exception_name(value), "", NO_ORIGINS)
+            raise SimulatedException(_exception_name(value), "", NO_ORIGINS)
         case S.Jump(kind="break" | "continue" as kind):
             raise LoopJump(kind)
         case S.Define(name=name):
@@ -84,7 +84,7 @@ def _run_assert(run: Interpretation, stmt: S.Assert) -> None:
     value = run.eval(stmt.test)
     if truth(value) is False:
         text = run.frame.unit.text(stmt.line).strip()
-        raise Raised("AssertionError", text, value.origins)
+        raise SimulatedException("AssertionError", text, value.origins)
 
 
 def _exception_name(value: E.Expr | None) -> str:
@@ -127,7 +127,7 @@ def _forget_writes(run: Interpretation, body: tuple[S.Stmt, ...]) -> None:
             continue
         try:
             run.store(stmt.target, UNKNOWN_VALUE)
-        except Raised:
+        except SimulatedException:
             continue
 
 
@@ -211,7 +211,7 @@ def _run_tolerantly(run: Interpretation, stmt: S.With) -> None:
     try:
         run.block(stmt.body)
         completed = True
-    except Raised:
+    except SimulatedException:
         _forget_writes(run, stmt.body)
     finally:
         frame.test = was_test

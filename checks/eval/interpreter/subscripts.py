@@ -13,7 +13,7 @@ from checks.eval.interpreter.values import (
     Instance,
     PyDict,
     PyList,
-    Raised,
+    SimulatedException,
     Value,
     unknown,
 )
@@ -92,7 +92,7 @@ def _get_list_item(owner: Value, items: list[Value], place: arrays.ArrayIndex) -
         return unknown(owner, index)
     if not -len(items) <= index.value < len(items):
         detail = f"list index {index.value} out of range for length {len(items)}"
-        raise Raised("IndexError", detail, owner.value.length | index.origins)
+        raise SimulatedException("IndexError", detail, owner.value.length | index.origins)
     return items[index.value]
 
 
@@ -115,7 +115,7 @@ def _get_dict_item(owner: Value, mapping: PyDict, key: Value) -> Value:
         return mapping.items[key.value]
     if mapping.open:
         return unknown(owner)
-    raise Raised("KeyError", repr(key.value), key.origins | owner.origins)
+    raise SimulatedException("KeyError", repr(key.value), key.origins | owner.origins)
 
 
 def set_item(run: Interpretation, owner: Value, indices: tuple[E.Expr, ...], value: Value) -> None:

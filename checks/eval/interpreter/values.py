@@ -25,14 +25,14 @@ LARGEST = 4096
 SCALARS = (int, float, str, bool, type(None))
 
 
-class Origin(NamedTuple):
+class ValueOrigin(NamedTuple):
     """A line that a value passed through: a write in a test file, or an altered line."""
 
     path: str
     line: int
 
 
-Origins = frozenset[Origin]
+Origins = frozenset[ValueOrigin]
 NO_ORIGINS: Origins = frozenset()
 
 
@@ -50,11 +50,11 @@ class Value:
     def known(self) -> bool:
         return self.value is not UNKNOWN
 
-    def with_origin(self, origin: Origin) -> Value:
+    def with_origin(self, origin: ValueOrigin) -> Value:
         """The same value, which came through this line too."""
         return self.with_origins((origin,))
 
-    def with_origins(self, origins: Iterable[Origin]) -> Value:
+    def with_origins(self, origins: Iterable[ValueOrigin]) -> Value:
         """The same value, which came through these lines too."""
         return Value(self.value, self.origins.union(origins))
 
@@ -239,7 +239,7 @@ def truth(value: Value) -> bool | None:
             return None
 
 
-class Raised(Exception):
+class SimulatedException(Exception):
     """The interpreted code raises the exception `name`.
 
     `where` is the line that raises, `origins` are the lines that the culprit came through.
@@ -251,7 +251,7 @@ class Raised(Exception):
         self.name = name
         self.detail = detail
         self.origins = origins
-        self.where: Origin | None = None
+        self.where: ValueOrigin | None = None
         self.doubtful = False
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from checks.eval.symbolic.affine import Bounds, Linear, Symbol, offset_of
-from checks.eval.symbolic.values import Access, PendingWrite, State, UseSite
+from checks.eval.symbolic.values import BufferAccess, PathState, PendingWrite, UseSite
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class AccessRecorder:
 
     def __init__(self) -> None:
         self.bounds = Bounds()
-        self.accesses: list[Access] = []
+        self.accesses: list[BufferAccess] = []
 
-    def record(self, use: BufferUse, state: State) -> None:
+    def record(self, use: BufferUse, state: PathState) -> None:
         """Note `use` for every index that its positions move with."""
         if use.high is None or not state.cells:
             return
@@ -50,7 +50,7 @@ class AccessRecorder:
             current = cell.index()
             if current is None or current.source != index_symbol.source:
                 continue
-            access = Access(use.kind, use.buffer, index, None, moves, lag, *use.site)
+            access = BufferAccess(use.kind, use.buffer, index, None, moves, lag, *use.site)
             relative = None if top is None else top - cell
             if use.kind == "write":
                 state.writes.append(PendingWrite(access, relative))

@@ -95,12 +95,12 @@ def _canonical(terms: Iterable[tuple[Symbol, int]], const: int) -> Linear:
     return Linear(tuple(sorted(nonzero)), const)
 
 
-def number(value: int) -> Linear:
+def constant_form(value: int) -> Linear:
     """The form of a known number."""
     return Linear((), value)
 
 
-def symbol(kind: str, text: str, source: str = "") -> Linear:
+def symbol_form(kind: str, text: str, source: str = "") -> Linear:
     """The form that is one unknown."""
     return Linear(((Symbol(kind, text, source), 1),), 0)
 
@@ -117,7 +117,7 @@ def multiply(left: Linear, right: Linear) -> Linear:
         return left.times(right.number)
     moves = bool(left.symbols("index") or right.symbols("index"))
     kind = "opaque" if moves else "row"
-    return symbol(kind, "*".join(sorted([f"({left})", f"({right})"])))
+    return symbol_form(kind, "*".join(sorted([f"({left})", f"({right})"])))
 
 
 @dataclass(frozen=True, slots=True)

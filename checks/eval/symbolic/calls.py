@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-from checks.eval.symbolic.affine import Linear, number, symbol
+from checks.eval.symbolic.affine import Linear, constant_form, symbol_form
 from checks.eval.symbolic.copies import copy_block, find_copy_arguments
 from checks.eval.symbolic.paths import join_states
 from checks.eval.symbolic.run import SymbolicRun
-from checks.eval.symbolic.values import Pointer, State, Value
+from checks.eval.symbolic.values import PathState, Pointer, SymbolicValue
 from checks.lang.ir.expr import Attr, Call, Name, callee, dotted
 from checks.lang.ir.source_file import Function
 
 # Methods that give the same elements again: another view, type or place of them.
-SAME = frozenset(
+SAME_ELEMENT_METHODS = frozenset(
     {
         *("data", "data_ptr", "get", "cuda", "cpu", "to", "clone", "copy", "copy_to", "contiguous"),
         *("detach", "numpy", "ravel", "reshape", "flatten", "squeeze", "view", "astype", "cast"),
@@ -35,7 +35,7 @@ _DEEPEST_CALL = 8
 _INTEGER_TEMPLATE_PARAMETER = re.compile(r"(?:int|size_t|unsigned|int64_t|uint32_t)\s+(\w+)")
 
 
-def evaluate_call(run: SymbolicRun, expr: Call, state: State) -> Value:
+def evaluate_call(run: SymbolicRun, expr: Call, state: PathState) -> SymbolicValue:
     """What a call gives; what it reads and writes is recorded."""
     name = callee(expr)
     if isinstance(expr.func, Attr):
@@ -55,20 +55,22 @@ def evaluate_call(run: SymbolicRun, expr: Call, state: State) -> Value:
     function = _find_function(run, name, args, words, state)
     if function is not None:
         return _step_into(run, function, args, words, expr.template, state)
-    return symbol("opaque", f"{name}({', '.join(map(str, args))})")
+    return symbol_form("opaque", f"{name}({', '.join(map(str, args))})")
 
 
 def _call_array_method(
-    run: SymbolicRun, array: Pointer, method: str, line: int, state: State
-) -> Value:
+    run: SymbolicRun, array: Pointer, method: str, line: int, state: PathState
+) -> SymbolicValue:
     if method == "item":
         return run.load(array, line, state)
-    if method in SAME:
+    if method in SAME_ELEMENT_METHODS:
         return array
-    return symbol("opaque", f"{array.buffer}.{method}()")
+    return symbol_form("opaque", f"{array.buffer}.{method}()")
 
 
-def moves_with_index(args: list[Value], words: dict[str, Value], state: State) -> bool:
+def moves_with_index(
+    args: list[SymbolicValue], words: dict[str, SymbolicValue], state: PathState
+) -> bool:
     """Whether a call gets the index, or a place or number that moves with it."""
     for value in [*args, *words.values()]:
         if isinstance(value, Pointer):
@@ -80,7 +82,7 @@ def moves_with_index(args: list[Value], words: dict[str, Value], state: State) -
 
 
 def _record_ranges(
-    run: SymbolicRun, algorithm: str, args: list[Value], line: int, state: State
+    run: SymbolicRun, algorithm: str, args: list[SymbolicValue], line: int, state: PathState
 ) -> None:
     """Note what an algorithm over `[first, last)` reads and writes."""
     for kind, start, length in _RANGE_ALGORITHMS[algorithm]:
@@ -99,7 +101,11 @@ def _record_ranges(
 
 
 def _find_function(
-    run: SymbolicRun, name: str, args: list[Value], words: dict[str, Value], state: State
+    run: SymbolicRun,
+    name: str,
+    args: list[SymbolicValue],
+    words: dict[str, SymbolicValue],
+    state: PathState,
 ) -> Function | None:
     """The function to step into.
 
@@ -116,17 +122,17 @@ def _find_function(
 def _step_into(
     run: SymbolicRun,
     function: Function,
-    args: list[Value],
-    words: dict[str, Value],
+    args: list[SymbolicValue],
+    words: dict[str, SymbolicValue],
     template: str,
-    state: State,
-) -> Value:
+    state: PathState,
+) -> SymbolicValue:
     """Run `function` on these arguments, in this state.
 
     Gives its result, where every way out gives the same, else an unknown.
     """
     # The function has its own locals, and writes to the same buffers.
-    inner = State({}, state.cells, state.writes, list(state.limits))
+    inner = PathState({}, state.cells, state.writes, list(state.limits))
     inner.env.update(bind_parameters(function, args, words, template))
     for param in function.params:
         if param.name not in inner.env:
@@ -136,8 +142,8 @@ def _step_into(
     if not exits:
         state.left = True
         return None
-    merged = State()
-    ends = [State({}, end.cells, end.writes, state.limits) for end, _ in exits]
+    merged = PathState()
+    ends = [PathState({}, end.cells, end.writes, state.limits) for end, _ in exits]
     join_states(run, merged, ends)
     state.cells = merged.cells
     state.writes = merged.writes
@@ -148,8 +154,8 @@ def _step_into(
 
 
 def bind_parameters(
-    function: Function, args: list[Value], words: dict[str, Value], template: str
-) -> dict[str, Value]:
+    function: Function, args: list[SymbolicValue], words: dict[str, SymbolicValue], template: str
+) -> dict[str, SymbolicValue]:
     """The parameters of `function` with these arguments; integer template arguments too."""
     params = [p.name for p in function.params if p.name not in ("self", "cls")]
     bound = dict(zip(params, args, strict=False))
@@ -162,5 +168,5 @@ def bind_parameters(
     template_params = _INTEGER_TEMPLATE_PARAMETER.findall(heads[0])
     for name, text in zip(template_params, template.split(","), strict=False):
         if text.strip().isdigit():
-            bound[name] = number(int(text))
+            bound[name] = constant_form(int(text))
     return bound

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from checks.eval.symbolic.affine import Linear, multiply, number, symbol
+from checks.eval.symbolic.affine import Linear, constant_form, multiply, symbol_form
 from checks.eval.symbolic.run import SymbolicRun
-from checks.eval.symbolic.values import LocalAddress, Pointer, State, Value
+from checks.eval.symbolic.values import LocalAddress, PathState, Pointer, SymbolicValue
 from checks.lang.ir.expr import Binary, Call, Expr, Name, Unknown, callee
 
 # `GM2SM_ASYNC(source, destination, bytes)` and the like.
@@ -25,12 +25,12 @@ def find_copy_arguments(name: str) -> tuple[int, int] | None:
     return None
 
 
-def copy_block(run: SymbolicRun, expr: Call, arguments: tuple[int, int], state: State) -> None:
+def copy_block(run: SymbolicRun, expr: Call, arguments: tuple[int, int], state: PathState) -> None:
     """Run a block copy: it reads the source, and writes a local, an index or a buffer."""
     source_expr = expr.args[arguments[0]]
     target_expr = expr.args[arguments[1]]
     # Without a size, one element is copied.
-    extent: Linear | None = number(1)
+    extent: Linear | None = constant_form(1)
     if len(expr.args) > 2:
         extent = _count_elements(run, expr.args[2], state)
     source = run.value(source_expr, state)
@@ -48,8 +48,8 @@ def copy_block(run: SymbolicRun, expr: Call, arguments: tuple[int, int], state: 
 
 
 def _read_block(
-    run: SymbolicRun, source: Value, extent: Linear | None, line: int, state: State
-) -> Value:
+    run: SymbolicRun, source: SymbolicValue, extent: Linear | None, line: int, state: PathState
+) -> SymbolicValue:
     """The one value that a copy of `source` moves, where it is known."""
     if isinstance(source, LocalAddress):
         return state.env.get(source.name)
@@ -59,16 +59,16 @@ def _read_block(
         return state.cells[source.buffer]
     last = _last_position(source, extent)
     run.record("read", source.buffer, source.offset, last, line, state)
-    return symbol("load", f"{source.buffer}[{source.offset}]", source.buffer)
+    return symbol_form("load", f"{source.buffer}[{source.offset}]", source.buffer)
 
 
 def _write_block(
     run: SymbolicRun,
     target: Pointer,
-    content: Value,
+    content: SymbolicValue,
     extent: Linear | None,
     line: int,
-    state: State,
+    state: PathState,
 ) -> None:
     if target.buffer in state.cells:
         form = run.number(content, state)
@@ -87,13 +87,13 @@ def _last_position(place: Pointer, extent: Linear | None) -> Linear | None:
     return (place.offset + extent).plus(-1)
 
 
-def _count_elements(run: SymbolicRun, size: Expr, state: State) -> Linear | None:
+def _count_elements(run: SymbolicRun, size: Expr, state: PathState) -> Linear | None:
     """How many elements `n * sizeof(T)` bytes are."""
     match size:
         case Call() if callee(size) == "sizeof":
-            return number(1)
+            return constant_form(1)
         case Unknown(text=text) if text.startswith("sizeof"):
-            return number(1)
+            return constant_form(1)
         case Binary(op="*", left=left, right=right):
             left_count = _count_elements(run, left, state)
             right_count = _count_elements(run, right, state)

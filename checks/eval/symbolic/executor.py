@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from checks.eval.symbolic.affine import Linear, symbol
+from checks.eval.symbolic.affine import Linear, symbol_form
 from checks.eval.symbolic.calls import evaluate_call, moves_with_index
 from checks.eval.symbolic.expressions import combine, convert_to_number, evaluate, look_up_name
 from checks.eval.symbolic.limits import limits_of
 from checks.eval.symbolic.loops import run_loop
-from checks.eval.symbolic.parameters import is_buffer, keys_of
+from checks.eval.symbolic.parameters import find_dict_keys, is_buffer
 from checks.eval.symbolic.paths import join_states, unset_value
 from checks.eval.symbolic.places import find_place, find_span, load_element, read_element
 from checks.eval.symbolic.run import FunctionExit, SymbolicRun
-from checks.eval.symbolic.values import Access, Pointer, State, Table, Value
+from checks.eval.symbolic.values import BufferAccess, BufferTable, PathState, Pointer, SymbolicValue
 from checks.lang.ir.expr import Attr, Call, Expr, Index, Name, Sequence, dotted, names
 from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import (
@@ -40,36 +40,36 @@ from checks.lang.ir.stmt import (
 _LINES_ABOVE = 8
 
 
-class Interpreter(SymbolicRun):
+class SymbolicExecutor(SymbolicRun):
     """The whole run.
 
     What a subclass may want to do otherwise (a test's straight run) is a method.
     """
 
-    def enter(self, function: Function) -> list[Access]:
+    def enter(self, function: Function) -> list[BufferAccess]:
         """Every access of `function` called with its own parameters as buffers."""
-        state = State()
-        tables = keys_of(function) if self.python else {}
+        state = PathState()
+        tables = find_dict_keys(function) if self.python else {}
         for param in function.params:
             if param.name in tables:
                 keys = sorted(tables[param.name])
                 entries = [(key, self._parameter(key, "", state)) for key in keys]
-                state.env[param.name] = Table(tuple(entries))
+                state.env[param.name] = BufferTable(tuple(entries))
             else:
                 state.env[param.name] = self._parameter(param.name, param.type, state)
         for end, _ in self.call_body(function, state):
             self.recorder.finish_writes(end.writes)
         return list(dict.fromkeys(self.recorder.accesses))
 
-    def _parameter(self, name: str, kind: str, state: State) -> Value:
+    def _parameter(self, name: str, kind: str, state: PathState) -> SymbolicValue:
         """A buffer for a pointer, a tensor or any Python argument; an unknown for the rest."""
         if not self.python and not is_buffer(kind):
-            return symbol("opaque", name)
+            return symbol_form("opaque", name)
         if self.watch(name):
-            state.cells[name] = symbol("index", f"{name}#0", name)
+            state.cells[name] = symbol_form("index", f"{name}#0", name)
         return Pointer(name)
 
-    def call_body(self, function: Function, state: State) -> list[FunctionExit]:
+    def call_body(self, function: Function, state: PathState) -> list[FunctionExit]:
         """Every way out of `function`, with what it returns."""
         self.stack.append(function)
         self.exits.append([])
@@ -80,14 +80,14 @@ class Interpreter(SymbolicRun):
             exits.append((state, None))
         return exits
 
-    def block(self, body: Iterable[Stmt], state: State) -> None:
+    def block(self, body: Iterable[Stmt], state: PathState) -> None:
         """Run statements in order, until the path leaves."""
         for stmt in body:
             if state.left:
                 return
             self._step(stmt, state)
 
-    def _step(self, stmt: Stmt, state: State) -> None:
+    def _step(self, stmt: Stmt, state: PathState) -> None:
         match stmt:
             case Assign():
                 self._assign(stmt, state)
@@ -118,14 +118,14 @@ class Interpreter(SymbolicRun):
             case _:
                 pass
 
-    def _run_optional(self, body: tuple[Stmt, ...], state: State) -> None:
+    def _run_optional(self, body: tuple[Stmt, ...], state: PathState) -> None:
         """A handler or an `#else` arm: it may run or not."""
         taken = state.copy()
         self.block(body, taken)
         if not taken.left:
             join_states(self, state, [state.copy(), taken])
 
-    def branch(self, stmt: If, state: State) -> None:
+    def branch(self, stmt: If, state: PathState) -> None:
         """Run both arms, and join what is left of them."""
         self.value(stmt.test, state)
         then = state.copy()
@@ -140,11 +140,11 @@ class Interpreter(SymbolicRun):
             return
         join_states(self, state, live)
 
-    def loop(self, stmt: For, state: State) -> None:
+    def loop(self, stmt: For, state: PathState) -> None:
         """Run a loop once, for all of its rounds."""
         run_loop(self, stmt, state)
 
-    def _assign(self, stmt: Assign, state: State) -> None:
+    def _assign(self, stmt: Assign, state: PathState) -> None:
         if stmt.value is None:
             name = dotted(stmt.target) if stmt.declares else None
             if name:
@@ -163,7 +163,9 @@ class Interpreter(SymbolicRun):
             part = self.value(parts[i], state) if i < len(parts) else None
             self.store(target, stmt.op, part, stmt.line, state)
 
-    def store(self, target: Expr, op: str, value: Value, line: int, state: State) -> None:
+    def store(
+        self, target: Expr, op: str, value: SymbolicValue, line: int, state: PathState
+    ) -> None:
         """`target op value`, for a local, an index, or another buffer."""
         name = dotted(target)
         if name is not None:
@@ -181,13 +183,17 @@ class Interpreter(SymbolicRun):
         else:
             self._store_element(target, place, line, state)
 
-    def _stored_value(self, old: Value, op: str, value: Value, line: int, state: State) -> Value:
+    def _stored_value(
+        self, old: SymbolicValue, op: str, value: SymbolicValue, line: int, state: PathState
+    ) -> SymbolicValue:
         """What a target that held `old` holds after `target op value`."""
         if op == "=":
             return value
         return combine(self, op.removesuffix("="), old, value, line, state)
 
-    def _store_index(self, index: str, op: str, value: Value, line: int, state: State) -> None:
+    def _store_index(
+        self, index: str, op: str, value: SymbolicValue, line: int, state: PathState
+    ) -> None:
         new = self._stored_value(state.cells[index], op, value, line, state)
         form = self.number(new, state)
         if form is None:
@@ -197,7 +203,7 @@ class Interpreter(SymbolicRun):
         if op != "-=":
             self.note_advance(index, line)
 
-    def _store_element(self, target: Expr, place: Pointer, line: int, state: State) -> None:
+    def _store_element(self, target: Expr, place: Pointer, line: int, state: PathState) -> None:
         low, high = self.span(target, place, state)
         before = len(state.writes)
         self.record("write", place.buffer, low, high, line, state)
@@ -208,36 +214,38 @@ class Interpreter(SymbolicRun):
 
     # How expressions are evaluated: the handlers' modules, one method each.
 
-    def value(self, expr: Expr | None, state: State) -> Value:
+    def value(self, expr: Expr | None, state: PathState) -> SymbolicValue:
         return evaluate(self, expr, state)
 
-    def named(self, expr: Name | Attr, state: State) -> Value:
+    def named(self, expr: Name | Attr, state: PathState) -> SymbolicValue:
         return look_up_name(self, expr, state)
 
-    def element(self, expr: Index, state: State) -> Value:
+    def element(self, expr: Index, state: PathState) -> SymbolicValue:
         return read_element(self, expr, state)
 
-    def call(self, expr: Call, state: State) -> Value:
+    def call(self, expr: Call, state: PathState) -> SymbolicValue:
         return evaluate_call(self, expr, state)
 
-    def number(self, value: Value, state: State | None) -> Linear | None:
+    def number(self, value: SymbolicValue, state: PathState | None) -> Linear | None:
         return convert_to_number(self, value, state)
 
-    def load(self, place: Pointer, line: int, state: State) -> Linear:
+    def load(self, place: Pointer, line: int, state: PathState) -> Linear:
         return load_element(self, place, line, state)
 
-    def place(self, expr: Expr, state: State) -> Pointer | None:
+    def place(self, expr: Expr, state: PathState) -> Pointer | None:
         return find_place(self, expr, state)
 
-    def span(self, expr: Expr, place: Pointer, state: State) -> tuple[Linear, Linear | None]:
+    def span(self, expr: Expr, place: Pointer, state: PathState) -> tuple[Linear, Linear | None]:
         """The first and last position of `expr`, which lies at `place`."""
         return find_span(self, expr, place, state)
 
-    def relevant(self, args: list[Value], words: dict[str, Value], state: State) -> bool:
+    def relevant(
+        self, args: list[SymbolicValue], words: dict[str, SymbolicValue], state: PathState
+    ) -> bool:
         return moves_with_index(args, words, state)
 
 
-def _line_of_subscript(target: Expr, line: int, state: State) -> int:
+def _line_of_subscript(target: Expr, line: int, state: PathState) -> int:
     """The line, a few above `line` at most, where the subscript of `target` was computed."""
     first = line
     indices = target.indices if isinstance(target, Index) else ()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from checks.eval.symbolic.affine import Linear, multiply, number, symbol
+from checks.eval.symbolic.affine import Linear, constant_form, multiply, symbol_form
 from checks.eval.symbolic.places import shift_place
 from checks.eval.symbolic.run import SymbolicRun
-from checks.eval.symbolic.values import LocalAddress, Pointer, State, Table, Value
+from checks.eval.symbolic.values import BufferTable, LocalAddress, PathState, Pointer, SymbolicValue
 from checks.lang.ir.expr import (
     Attr,
     Binary,
@@ -25,13 +25,13 @@ from checks.lang.ir.expr import (
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 
-def evaluate(run: SymbolicRun, expr: Expr | None, state: State) -> Value:
+def evaluate(run: SymbolicRun, expr: Expr | None, state: PathState) -> SymbolicValue:
     """What `expr` is; reads on the way are recorded."""
     match expr:
         case None:
             return None
         case Const(value=value):
-            return number(int(value)) if isinstance(value, int) else None
+            return constant_form(int(value)) if isinstance(value, int) else None
         case Name() | Attr():
             return run.named(expr, state)
         case Index():
@@ -54,20 +54,20 @@ def evaluate(run: SymbolicRun, expr: Expr | None, state: State) -> Value:
         case _:
             for child in children(expr):
                 run.value(child, state)
-            return symbol("opaque", f"{type(expr).__name__}:{expr.line}")
+            return symbol_form("opaque", f"{type(expr).__name__}:{expr.line}")
 
 
-def look_up_name(run: SymbolicRun, expr: Name | Attr, state: State) -> Value:
+def look_up_name(run: SymbolicRun, expr: Name | Attr, state: PathState) -> SymbolicValue:
     """The local `expr` (dotted names too), the entry of a dict, or an unknown that has its name."""
     name = dotted(expr)
     if name is not None and name in state.env:
         return state.env[name]
     if isinstance(expr, Name):
-        return symbol("opaque", expr.id)
+        return symbol_form("opaque", expr.id)
     base = run.value(expr.base, state)
-    if isinstance(base, Table):
+    if isinstance(base, BufferTable):
         return base.get(expr.name)
-    return symbol("opaque", name or f"{expr.name}:{expr.line}")
+    return symbol_form("opaque", name or f"{expr.name}:{expr.line}")
 
 
 def postfix_variable(expr: Unknown) -> str | None:
@@ -79,13 +79,13 @@ def postfix_variable(expr: Unknown) -> str | None:
     return None
 
 
-def _take_address(run: SymbolicRun, operand: Expr, state: State) -> Value:
+def _take_address(run: SymbolicRun, operand: Expr, state: PathState) -> SymbolicValue:
     if isinstance(operand, Name) and not isinstance(state.env.get(operand.id), Pointer):
         return LocalAddress(operand.id)
     return run.place(operand, state)
 
 
-def _evaluate_unary(run: SymbolicRun, expr: Unary, state: State) -> Value:
+def _evaluate_unary(run: SymbolicRun, expr: Unary, state: PathState) -> SymbolicValue:
     operand = run.value(expr.operand, state)
     match expr.op:
         case "*":
@@ -98,23 +98,23 @@ def _evaluate_unary(run: SymbolicRun, expr: Unary, state: State) -> Value:
             form = run.number(operand, state)
             return None if form is None else form.times(-1)
         case op:
-            return symbol("opaque", f"{op}({operand})")
+            return symbol_form("opaque", f"{op}({operand})")
 
 
 def _evaluate_mapping(
-    run: SymbolicRun, items: tuple[tuple[Expr | None, Expr], ...], state: State
-) -> Table:
-    entries: list[tuple[str, Value]] = []
+    run: SymbolicRun, items: tuple[tuple[Expr | None, Expr], ...], state: PathState
+) -> BufferTable:
+    entries: list[tuple[str, SymbolicValue]] = []
     for key, expr in items:
         if not isinstance(key, Const):
             continue
         value = run.value(expr, state)
         if isinstance(key.value, str):
             entries.append((key.value, value))
-    return Table(tuple(entries))
+    return BufferTable(tuple(entries))
 
 
-def _evaluate_binary(run: SymbolicRun, expr: Binary, state: State) -> Value:
+def _evaluate_binary(run: SymbolicRun, expr: Binary, state: PathState) -> SymbolicValue:
     left = run.value(expr.left, state)
     right = run.value(expr.right, state)
     if expr.op in _COMPARISONS:
@@ -123,7 +123,7 @@ def _evaluate_binary(run: SymbolicRun, expr: Binary, state: State) -> Value:
 
 
 def _record_comparison(
-    run: SymbolicRun, left: Value, right: Value, line: int, state: State
+    run: SymbolicRun, left: SymbolicValue, right: SymbolicValue, line: int, state: PathState
 ) -> None:
     """Note a comparison of the index with one load: that is a limit of the index."""
     left_number = run.number(left, state)
@@ -137,7 +137,14 @@ def _record_comparison(
             run.record("compare", loads[0].source, moving, moving, line, state)
 
 
-def combine(run: SymbolicRun, op: str, left: Value, right: Value, line: int, state: State) -> Value:
+def combine(
+    run: SymbolicRun,
+    op: str,
+    left: SymbolicValue,
+    right: SymbolicValue,
+    line: int,
+    state: PathState,
+) -> SymbolicValue:
     """`left op right`; None where nothing can be said."""
     if not run.python and isinstance(left, Pointer) and op in ("+", "-"):
         return _move_pointer(run, op, left, right, line, state)
@@ -155,11 +162,16 @@ def combine(run: SymbolicRun, op: str, left: Value, right: Value, line: int, sta
         case "*":
             return multiply(left_number, right_number)
         case _:
-            return symbol("opaque", f"({left_number}) {op} ({right_number})")
+            return symbol_form("opaque", f"({left_number}) {op} ({right_number})")
 
 
 def _move_pointer(
-    run: SymbolicRun, op: str, pointer: Pointer, distance: Value, line: int, state: State
+    run: SymbolicRun,
+    op: str,
+    pointer: Pointer,
+    distance: SymbolicValue,
+    line: int,
+    state: PathState,
 ) -> Pointer | None:
     """C++'s `pointer + distance` and `pointer - distance`."""
     shift = run.number(distance, state)
@@ -170,7 +182,9 @@ def _move_pointer(
     return shift_place(run, pointer, shift, line)
 
 
-def convert_to_number(run: SymbolicRun, value: Value, state: State | None) -> Linear | None:
+def convert_to_number(
+    run: SymbolicRun, value: SymbolicValue, state: PathState | None
+) -> Linear | None:
     """`value` as a number: a Python element or array stands for what is loaded from it."""
     if isinstance(value, Linear):
         return value
@@ -178,4 +192,4 @@ def convert_to_number(run: SymbolicRun, value: Value, state: State | None) -> Li
         return None
     if state is not None and value.buffer in state.cells:
         return state.cells[value.buffer]
-    return symbol("load", value.buffer, value.buffer)
+    return symbol_form("load", value.buffer, value.buffer)

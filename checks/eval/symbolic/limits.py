@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from checks.eval.symbolic.affine import Linear
 from checks.eval.symbolic.run import SymbolicRun
-from checks.eval.symbolic.values import State
+from checks.eval.symbolic.values import PathState
 from checks.lang.ir.expr import Binary, Expr, Unary
 
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
-def limits_of(run: SymbolicRun, test: Expr, state: State, *, holds: bool) -> list[Linear]:
+def limits_of(run: SymbolicRun, test: Expr, state: PathState, *, holds: bool) -> list[Linear]:
     """Linear forms that are at most zero where `test` is `holds`."""
     match test:
         case Unary(op="not", operand=operand):
@@ -50,7 +50,7 @@ def _limits_of_comparison(op: str, left: Linear, right: Linear) -> list[Linear]:
             return []
 
 
-def _peek_number(run: SymbolicRun, expr: Expr, state: State) -> Linear | None:
+def _peek_number(run: SymbolicRun, expr: Expr, state: PathState) -> Linear | None:
     """The number that `expr` is, without keeping the reads that looking at it records."""
     accesses = run.recorder.accesses
     count = len(accesses)

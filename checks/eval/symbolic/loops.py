@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass, field, replace
 
-from checks.eval.symbolic.affine import Linear, LoopRange, number, symbol
+from checks.eval.symbolic.affine import Linear, LoopRange, constant_form, symbol_form
 from checks.eval.symbolic.expressions import postfix_variable
 from checks.eval.symbolic.limits import limits_of
 from checks.eval.symbolic.run import SymbolicRun
-from checks.eval.symbolic.values import Pointer, State
+from checks.eval.symbolic.values import PathState, Pointer
 from checks.lang.ir.expr import (
     Const,
     Expr,
@@ -35,7 +35,7 @@ class Assignments:
     places: list[Expr] = field(default_factory=list)
 
 
-def run_loop(run: SymbolicRun, stmt: For, state: State) -> None:
+def run_loop(run: SymbolicRun, stmt: For, state: PathState) -> None:
     """Run the body once, for any round; afterwards nothing is known of what it changes."""
     every_round = collect_assignments(stmt.body)
     carried = collect_assignments(stmt.body, carried=True).names
@@ -67,7 +67,7 @@ def run_loop(run: SymbolicRun, stmt: For, state: State) -> None:
 
 
 def _enter_body(
-    run: SymbolicRun, stmt: For, body: State, start: Linear | None, stop: Linear | None
+    run: SymbolicRun, stmt: For, body: PathState, start: Linear | None, stop: Linear | None
 ) -> None:
     """Bind the loop variables, and what holds while the loop runs."""
     if stmt.test is not None:
@@ -85,7 +85,7 @@ def _range_of(run: SymbolicRun, stmt: For, start: Linear | None, stop: Linear | 
     """The bounds of the loop variable of `for (i = start; i < stop; i += step)`."""
     first = start
     if run.python and stmt.start is None and stmt.stop is not None:
-        first = number(0)
+        first = constant_form(0)
     if _is_negative(stmt.step):
         low = None if stop is None else stop.plus(1)
         return LoopRange(low, first, run.depth)
@@ -94,13 +94,15 @@ def _range_of(run: SymbolicRun, stmt: For, start: Linear | None, stop: Linear | 
 
 
 def _new_loop_symbol(run: SymbolicRun, name: str, loop_range: LoopRange) -> Linear:
-    form = symbol("loop", f"{name}#{next(run.fresh)}")
+    form = symbol_form("loop", f"{name}#{next(run.fresh)}")
     loop_symbol, _ = form.terms[0]
     run.recorder.bounds.ranges[loop_symbol] = loop_range
     return form
 
 
-def _forget_locals(run: SymbolicRun, changed: set[str], growing: set[str], state: State) -> None:
+def _forget_locals(
+    run: SymbolicRun, changed: set[str], growing: set[str], state: PathState
+) -> None:
     """Replace locals that a loop changes by unknowns.
 
     One that only grows keeps its first value as lower bound.
@@ -121,7 +123,7 @@ def _forget_locals(run: SymbolicRun, changed: set[str], growing: set[str], state
             state.env[name] = run.unknown(name)
 
 
-def _forget_cells(run: SymbolicRun, places: list[Expr], state: State) -> None:
+def _forget_cells(run: SymbolicRun, places: list[Expr], state: PathState) -> None:
     """Give every index that a loop stores to a later value."""
     for place in places:
         held = state.env.get(root(place) or "")

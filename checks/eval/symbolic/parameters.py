@@ -14,7 +14,7 @@ def is_buffer(kind: str) -> bool:
     return any(mark in kind for mark in ("*", "Tensor", "["))
 
 
-def keys_of(function: Function) -> dict[str, set[str]]:
+def find_dict_keys(function: Function) -> dict[str, set[str]]:
     """The parameters of a Python function that are dicts, with the keys that it reads."""
     params = {param.name for param in function.params}
     keys: dict[str, set[str]] = {}

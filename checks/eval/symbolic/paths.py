@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from checks.eval.symbolic.affine import Linear, symbol
+from checks.eval.symbolic.affine import Linear, symbol_form
 from checks.eval.symbolic.run import SymbolicRun
-from checks.eval.symbolic.values import PendingWrite, Pointer, State, Value
+from checks.eval.symbolic.values import PathState, PendingWrite, Pointer, SymbolicValue
 
 
 def unset_value(name: str) -> Linear:
     """What a local holds that was declared without a value."""
-    return symbol("opaque", f"unset {name}")
+    return symbol_form("opaque", f"unset {name}")
 
 
-def join_states(run: SymbolicRun, state: State, live: list[State]) -> None:
+def join_states(run: SymbolicRun, state: PathState, live: list[PathState]) -> None:
     """Make `state` what is known after any one of `live`, which is not empty."""
     state.writes = _join_writes(live)
     state.limits = _common_limits(live)
@@ -26,7 +26,7 @@ def join_states(run: SymbolicRun, state: State, live: list[State]) -> None:
         state.cells[index] = _join_cell(run, index, live)
 
 
-def _join_writes(live: list[State]) -> list[PendingWrite]:
+def _join_writes(live: list[PathState]) -> list[PendingWrite]:
     """The writes of all paths, each once, in order."""
     writes: dict[PendingWrite, None] = {}
     for path in live:
@@ -34,7 +34,7 @@ def _join_writes(live: list[State]) -> list[PendingWrite]:
     return list(writes)
 
 
-def _common_limits(live: list[State]) -> list[Linear]:
+def _common_limits(live: list[PathState]) -> list[Linear]:
     """The limits that hold on every path."""
     first, *others = live
     common = first.limits
@@ -43,7 +43,7 @@ def _common_limits(live: list[State]) -> list[Linear]:
     return list(common)
 
 
-def _join_cell(run: SymbolicRun, index: str, live: list[State]) -> Linear:
+def _join_cell(run: SymbolicRun, index: str, live: list[PathState]) -> Linear:
     """The value of an index that all paths agree on, else a later one."""
     values = {path.cells[index] for path in live if index in path.cells}
     if len(values) == 1:
@@ -51,7 +51,7 @@ def _join_cell(run: SymbolicRun, index: str, live: list[State]) -> Linear:
     return run.later(index)
 
 
-def _join_local(run: SymbolicRun, name: str, live: list[State]) -> Value:
+def _join_local(run: SymbolicRun, name: str, live: list[PathState]) -> SymbolicValue:
     """What the local `name` is after paths that gave it several values.
 
     A path that declared it without a value says nothing.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from checks.eval.symbolic.affine import Linear, number, symbol
+from checks.eval.symbolic.affine import Linear, constant_form, symbol_form
 from checks.eval.symbolic.run import SymbolicRun
-from checks.eval.symbolic.values import Pointer, State, Table, Value
+from checks.eval.symbolic.values import BufferTable, PathState, Pointer, SymbolicValue
 from checks.lang.ir.expr import Cast, Const, Expr, Index, Slice, Unary, dotted
 
 
@@ -18,7 +18,7 @@ def shift_place(run: SymbolicRun, place: Pointer, shift: Linear, line: int) -> P
     return replace(place, offset=place.offset + shift, where=where)
 
 
-def find_place(run: SymbolicRun, expr: Expr, state: State) -> Pointer | None:
+def find_place(run: SymbolicRun, expr: Expr, state: PathState) -> Pointer | None:
     """Where `expr` lies in a buffer, without reading it."""
     match expr:
         case Index(base=base, indices=indices):
@@ -34,7 +34,7 @@ def find_place(run: SymbolicRun, expr: Expr, state: State) -> Pointer | None:
 
 
 def move_by_indices(
-    run: SymbolicRun, held: Pointer, indices: tuple[Expr, ...], state: State
+    run: SymbolicRun, held: Pointer, indices: tuple[Expr, ...], state: PathState
 ) -> Pointer | None:
     """`held[indices]` as a place; in Python the first index of a whole array chooses the row."""
     parts = list(indices)
@@ -51,16 +51,16 @@ def move_by_indices(
     return shift_place(run, held, low, part.line)
 
 
-def _first_position(run: SymbolicRun, index: Expr, state: State) -> Linear | None:
+def _first_position(run: SymbolicRun, index: Expr, state: PathState) -> Linear | None:
     if not isinstance(index, Slice):
         return run.number_of(index, state)
     if index.lower is None:
-        return number(0)
+        return constant_form(0)
     return run.number_of(index.lower, state)
 
 
 def find_span(
-    run: SymbolicRun, expr: Expr, place: Pointer, state: State
+    run: SymbolicRun, expr: Expr, place: Pointer, state: PathState
 ) -> tuple[Linear, Linear | None]:
     """The first and last position of `expr`: a slice has two, anything else one."""
     if not isinstance(expr, Index) or not isinstance(expr.indices[-1], Slice):
@@ -75,30 +75,30 @@ def find_span(
     return place.offset, (base.offset + upper).plus(-1)
 
 
-def read_element(run: SymbolicRun, expr: Index, state: State) -> Value:
+def read_element(run: SymbolicRun, expr: Index, state: PathState) -> SymbolicValue:
     """What `base[indices]` is: an entry of a dict, an element, a row, or a slice of a row."""
     base = run.value(expr.base, state)
-    if isinstance(base, Table):
+    if isinstance(base, BufferTable):
         return _read_entry(base, expr.indices[0])
     if not isinstance(base, Pointer):
         for index in expr.indices:
             run.value(index, state)
-        return symbol("opaque", f"{dotted(expr.base) or 'element'}[{expr.line}]")
+        return symbol_form("opaque", f"{dotted(expr.base) or 'element'}[{expr.line}]")
     place = move_by_indices(run, base, expr.indices, state)
     if place is None:
-        return symbol("load", base.buffer, base.buffer)
+        return symbol_form("load", base.buffer, base.buffer)
     return _read_place(run, expr, base, place, state)
 
 
-def _read_entry(table: Table, key: Expr) -> Value:
+def _read_entry(table: BufferTable, key: Expr) -> SymbolicValue:
     if isinstance(key, Const) and isinstance(key.value, str):
         return table.get(key.value)
     return None
 
 
 def _read_place(
-    run: SymbolicRun, expr: Index, base: Pointer, place: Pointer, state: State
-) -> Value:
+    run: SymbolicRun, expr: Index, base: Pointer, place: Pointer, state: PathState
+) -> SymbolicValue:
     """What the subscript `expr` of `base`, which leads to `place`, gives."""
     is_slice = isinstance(expr.indices[-1], Slice)
     is_whole_row = run.python and not base.row and len(expr.indices) == 1
@@ -112,9 +112,9 @@ def _read_place(
     return place
 
 
-def load_element(run: SymbolicRun, place: Pointer, line: int, state: State) -> Linear:
+def load_element(run: SymbolicRun, place: Pointer, line: int, state: PathState) -> Linear:
     """The element at `place`: an index cell's value, or an unknown number of that buffer."""
     if place.buffer in state.cells:
         return state.cells[place.buffer]
     run.record("read", place.buffer, place.offset, place.offset, line, state, place.where)
-    return symbol("load", f"{place.buffer}[{place.offset}]", place.buffer)
+    return symbol_form("load", f"{place.buffer}[{place.offset}]", place.buffer)

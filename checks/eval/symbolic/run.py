@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from itertools import count
 
 from checks.eval.symbolic.accesses import AccessRecorder, BufferUse
-from checks.eval.symbolic.affine import Linear, symbol
-from checks.eval.symbolic.values import Pointer, State, UseSite, Value
+from checks.eval.symbolic.affine import Linear, symbol_form
+from checks.eval.symbolic.values import PathState, Pointer, SymbolicValue, UseSite
 from checks.lang.ir.expr import Attr, Call, Expr, Index, Name
 from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import Stmt
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class IndexNames:
     """Which names are indices: those in `names`, or ending in `_` and one of them."""
 
     names: tuple[str, ...]
@@ -29,7 +29,7 @@ class Watch:
 # (name, path, arity) -> the function that `name` means in the file `path`, for that many arguments.
 FunctionFinder = Callable[[str, str, int], Function | None]
 # One way out of a function: the state there, and what it returns.
-FunctionExit = tuple[State, Value]
+FunctionExit = tuple[PathState, SymbolicValue]
 
 
 class SymbolicRun(ABC):
@@ -40,7 +40,7 @@ class SymbolicRun(ABC):
     line).
     """
 
-    def __init__(self, watch: Watch, find: FunctionFinder, python: bool = False) -> None:
+    def __init__(self, watch: IndexNames, find: FunctionFinder, python: bool = False) -> None:
         self.watch = watch
         self.find = find
         self.python = python
@@ -50,7 +50,7 @@ class SymbolicRun(ABC):
         # The functions that are running, the one called last at the end.
         self.stack: list[Function] = []
         # The states that left each enclosing loop early, and the exits of each running function.
-        self.breaks: list[list[State]] = []
+        self.breaks: list[list[PathState]] = []
         self.exits: list[list[FunctionExit]] = []
         self.depth = 0
 
@@ -66,11 +66,11 @@ class SymbolicRun(ABC):
 
     def later(self, index: str) -> Linear:
         """A later value of the index `index`, not known how much later."""
-        return symbol("index", f"{index}#{next(self.fresh)}", index)
+        return symbol_form("index", f"{index}#{next(self.fresh)}", index)
 
     def unknown(self, name: str) -> Linear:
         """A value of `name` of which nothing is known."""
-        return symbol("opaque", f"{name}#{next(self.fresh)}")
+        return symbol_form("opaque", f"{name}#{next(self.fresh)}")
 
     def note_advance(self, index: str, line: int) -> None:
         """Remember that `index` was given a later value at `line`; the first place counts."""
@@ -83,7 +83,7 @@ class SymbolicRun(ABC):
         low: Linear | None,
         high: Linear | None,
         line: int,
-        state: State,
+        state: PathState,
         where: UseSite | None = None,
     ) -> None:
         """Note a use of the positions `low`..`high` of `buffer`.
@@ -94,45 +94,47 @@ class SymbolicRun(ABC):
         self.recorder.record(use, state)
 
     @abstractmethod
-    def value(self, expr: Expr | None, state: State) -> Value:
+    def value(self, expr: Expr | None, state: PathState) -> SymbolicValue:
         """What `expr` is; reads on the way are recorded."""
 
     @abstractmethod
-    def named(self, expr: Name | Attr, state: State) -> Value:
+    def named(self, expr: Name | Attr, state: PathState) -> SymbolicValue:
         """What a name or a dotted name is."""
 
     @abstractmethod
-    def element(self, expr: Index, state: State) -> Value:
+    def element(self, expr: Index, state: PathState) -> SymbolicValue:
         """What a subscript is: an element, a row, or a slice."""
 
     @abstractmethod
-    def call(self, expr: Call, state: State) -> Value:
+    def call(self, expr: Call, state: PathState) -> SymbolicValue:
         """What a call gives."""
 
     @abstractmethod
-    def number(self, value: Value, state: State | None) -> Linear | None:
+    def number(self, value: SymbolicValue, state: PathState | None) -> Linear | None:
         """`value` as a number, where it is one."""
 
     @abstractmethod
-    def load(self, place: Pointer, line: int, state: State) -> Linear:
+    def load(self, place: Pointer, line: int, state: PathState) -> Linear:
         """The element at `place`."""
 
     @abstractmethod
-    def place(self, expr: Expr, state: State) -> Pointer | None:
+    def place(self, expr: Expr, state: PathState) -> Pointer | None:
         """Where `expr` lies in a buffer, without reading it."""
 
     @abstractmethod
-    def relevant(self, args: list[Value], words: dict[str, Value], state: State) -> bool:
+    def relevant(
+        self, args: list[SymbolicValue], words: dict[str, SymbolicValue], state: PathState
+    ) -> bool:
         """Whether a call with these arguments is worth following."""
 
     @abstractmethod
-    def block(self, body: tuple[Stmt, ...], state: State) -> None:
+    def block(self, body: tuple[Stmt, ...], state: PathState) -> None:
         """Run statements in order."""
 
     @abstractmethod
-    def call_body(self, function: Function, state: State) -> list[FunctionExit]:
+    def call_body(self, function: Function, state: PathState) -> list[FunctionExit]:
         """Every way out of `function`, with what it returns."""
 
-    def number_of(self, expr: Expr | None, state: State) -> Linear | None:
+    def number_of(self, expr: Expr | None, state: PathState) -> Linear | None:
         """`expr` as a number, where it is one; reads on the way are recorded."""
         return self.number(self.value(expr, state), state)

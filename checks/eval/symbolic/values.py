@@ -31,12 +31,12 @@ class Pointer:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class BufferTable:
     """A dict display with string keys."""
 
-    items: tuple[tuple[str, Value], ...]
+    items: tuple[tuple[str, SymbolicValue], ...]
 
-    def get(self, key: str) -> Value:
+    def get(self, key: str) -> SymbolicValue:
         """The value under `key`, None where there is none."""
         return dict(self.items).get(key)
 
@@ -48,11 +48,11 @@ class LocalAddress:
     name: str
 
 
-Value = Linear | Pointer | Table | LocalAddress | None
+SymbolicValue = Linear | Pointer | BufferTable | LocalAddress | None
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class BufferAccess:
     """One use of an index: `kind` is `read` or `write` of `buffer`, or `compare` of the index
     itself with `buffer`.
 
@@ -80,7 +80,7 @@ class Access:
 class PendingWrite:
     """A write whose position is still measured against the changing index `access.index`."""
 
-    access: Access
+    access: BufferAccess
     high: Linear | None
 
     def shifted(self, shift: Linear) -> PendingWrite:
@@ -91,7 +91,7 @@ class PendingWrite:
 
 
 @dataclass
-class State:
+class PathState:
     """One path through a function.
 
     `env` holds local values, `cells` the current value of every index buffer, `writes` the writes
@@ -99,16 +99,16 @@ class State:
     assigned. `left` is set once the path has left the block (return, raise, break).
     """
 
-    env: dict[str, Value] = field(default_factory=dict)
+    env: dict[str, SymbolicValue] = field(default_factory=dict)
     cells: dict[str, Linear] = field(default_factory=dict)
     writes: list[PendingWrite] = field(default_factory=list)
     limits: list[Linear] = field(default_factory=list)
     left: bool = False
     lines: dict[str, int] = field(default_factory=dict)
 
-    def copy(self) -> State:
+    def copy(self) -> PathState:
         """An independent copy, for one arm of a branch."""
-        return State(
+        return PathState(
             dict(self.env),
             dict(self.cells),
             list(self.writes),

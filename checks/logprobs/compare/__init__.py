@@ -4,20 +4,25 @@
 reads a file. `VERDICTS.md` beside this file says what each verdict means and what it rests on.
 """
 
-from checks.logprobs.compare.acceptance import Decision, Judged
+from checks.logprobs.compare.acceptance import AcceptanceVerdict, Decision
 from checks.logprobs.compare.collect import NOISE_ULPS, Collector
-from checks.logprobs.compare.tally import Tally, Worst
-from checks.logprobs.compare.verdict import Outcome, Verdict, calibrated, decide
+from checks.logprobs.compare.tally import ComparisonStats, WorstRow
+from checks.logprobs.compare.verdict import (
+    ComparisonOutcome,
+    ComparisonVerdict,
+    calibrated_tolerance,
+    decide,
+)
 
 __all__ = [
     "NOISE_ULPS",
     "Collector",
     "Decision",
-    "Judged",
-    "Outcome",
-    "Tally",
-    "Verdict",
-    "Worst",
-    "calibrated",
+    "AcceptanceVerdict",
+    "ComparisonOutcome",
+    "ComparisonStats",
+    "ComparisonVerdict",
+    "WorstRow",
+    "calibrated_tolerance",
     "decide",
 ]

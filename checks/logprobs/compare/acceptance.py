@@ -47,7 +47,7 @@ _QUANTILE = 1.6449  # of the normal distribution at 95 %
 _THETA = log(1 - DROP)
 
 
-class Judged(StrEnum):
+class AcceptanceVerdict(StrEnum):
     EQUAL = "equal"  # nothing differs
     KEPT = "kept"
     DROP = "drop"
@@ -86,7 +86,7 @@ class Decision:
     head: float
     steps_base: int
     steps_head: int
-    judged: Judged
+    judged: AcceptanceVerdict
     low: float
     high: float
     more: int
@@ -165,7 +165,7 @@ def _decide(accepted: AcceptanceSums, place: int, alpha: float) -> Decision:
     tokens_head, steps_head, tokens_base, steps_base = (int(v) for v in accepted.total[place])
     base, head = tokens_base / max(steps_base, 1), tokens_head / max(steps_head, 1)
     if not accepted.differing:
-        return Decision(base, head, steps_base, steps_head, Judged.EQUAL, 1.0, 1.0, 0)
+        return Decision(base, head, steps_base, steps_head, AcceptanceVerdict.EQUAL, 1.0, 1.0, 0)
     # Half an acceptance more on either side keeps a position that was never accepted from being
     # infinitely worse.
     theta = log((tokens_head + 0.5) / max(steps_head, 1)) - log(
@@ -174,13 +174,13 @@ def _decide(accepted: AcceptanceSums, place: int, alpha: float) -> Decision:
     spread = max(_variance(accepted, place), 1e-12)
     held = _THETA**2 / (2 * spread)
     ratio = _THETA / spread * (theta - _THETA / 2)
-    judged = Judged.UNDECIDED
+    judged = AcceptanceVerdict.UNDECIDED
     if accepted.requests >= FEWEST and ratio >= log(1 / alpha):
-        judged = Judged.DROP
+        judged = AcceptanceVerdict.DROP
     elif accepted.requests >= FEWEST and ratio <= log(MISS):
-        judged = Judged.KEPT
+        judged = AcceptanceVerdict.KEPT
     more = 0
-    if judged is Judged.UNDECIDED:
+    if judged is AcceptanceVerdict.UNDECIDED:
         within = min(max(ratio, log(MISS)), log(1 / alpha))
         factor = max(information(alpha, within) / held, FEWEST / max(accepted.requests, 1) - 1)
         more = ceil(factor * max(steps_base, steps_head))

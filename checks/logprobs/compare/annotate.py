@@ -9,14 +9,21 @@ import numpy as np
 from checks.logprobs.compare.columns import difference
 from checks.logprobs.compare.measure import REAL_DIVERGENCES, Divergence, Grade, Measured
 from checks.logprobs.compare.rows import LogprobRows
-from checks.logprobs.compare.tally import SHOWN, STEP_PLACES, Tally, Worst, binned, place_of
+from checks.logprobs.compare.tally import (
+    SHOWN,
+    STEP_PLACES,
+    ComparisonStats,
+    WorstRow,
+    binned,
+    place_of,
+)
 from checks.logprobs.record import ABSENT, Ints
 
 _GRADES = tuple(grade.name.lower() for grade in Grade)
 _SPLITS = ("", *(kind.name.lower().replace("_", "-") for kind in Divergence if kind))
 
 
-def annotate(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
+def annotate(tally: ComparisonStats, measured: Measured, names: Sequence[str]) -> None:
     """Count what was measured into the tally; `names` [R] are the requests' ids."""
     tally.widths[measured.base.k, measured.head.k] += len(names)
     _count_grades(tally, measured)
@@ -28,7 +35,7 @@ def annotate(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
     _keep_worst(tally, measured, names)
 
 
-def _count_grades(tally: Tally, measured: Measured) -> None:
+def _count_grades(tally: ComparisonStats, measured: Measured) -> None:
     """Rows by their grade, and the requests in which there is one that is no good."""
     counts, grade = tally.counts, measured.grade
     counts["rows"] += len(grade)
@@ -41,7 +48,7 @@ def _count_grades(tally: Tally, measured: Measured) -> None:
     counts["unsorted"] += _count_unsorted(measured)
 
 
-def _count_ulps(tally: Tally, measured: Measured, size: int) -> None:
+def _count_ulps(tally: ComparisonStats, measured: Measured, size: int) -> None:
     """How far rows are apart, and how far the worst row of each request is."""
     bins = len(tally.ulps)
     tally.ulps += np.bincount(binned(measured.ulps), minlength=bins)
@@ -51,7 +58,7 @@ def _count_ulps(tally: Tally, measured: Measured, size: int) -> None:
     tally.most = max(tally.most, float(largest.max(initial=0.0)))
 
 
-def _count_places(tally: Tally, measured: Measured) -> None:
+def _count_places(tally: ComparisonStats, measured: Measured) -> None:
     """Differences by the place in the text, and in the step where the steps are known."""
     over = (measured.grade == Grade.OVER).astype(np.int64)
     position = measured.base.position[measured.row]
@@ -80,7 +87,7 @@ def _count_distinct(requests: Ints) -> int:
     return int(np.count_nonzero(np.diff(requests, prepend=-1)))
 
 
-def _count_splits(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
+def _count_splits(tally: ComparisonStats, measured: Measured, names: Sequence[str]) -> None:
     """Requests that went on with other tokens, by the reason; real ones are shown first."""
     requests_of_kind = np.bincount(measured.split, minlength=len(Divergence)).tolist()
     for kind, requests in zip(_SPLITS, requests_of_kind, strict=True):
@@ -97,24 +104,24 @@ def _count_splits(tally: Tally, measured: Measured, names: Sequence[str]) -> Non
     tally.keep("split", examples)
 
 
-def _split(measured: Measured, request: int, name: str, first: float) -> Worst:
+def _split(measured: Measured, request: int, name: str, first: float) -> WorstRow:
     base, head, row = measured.base, measured.head, int(measured.split_row[request])
     kind = _SPLITS[measured.split[request]]
     if row < 0:
         length = int(base.lengths[request])
         # One of the two ends: there is no token to show.
-        return Worst(first, name, length, kind, -1, np.nan, np.nan, np.nan, -1, -1)
+        return WorstRow(first, name, length, kind, -1, np.nan, np.nan, np.nan, -1, -1)
     gap = float(measured.gap[request]) / _unit_at(measured, row)
     tokens = int(base.tokens[row]), int(head.tokens[row])
     values = float(base.logprobs[row]), float(head.logprobs[row])
-    return Worst(first, name, int(base.position[row]), kind, tokens[0], *values, gap, *tokens)
+    return WorstRow(first, name, int(base.position[row]), kind, tokens[0], *values, gap, *tokens)
 
 
 def _unit_at(measured: Measured, row: int) -> float:
     return float(measured.unit[np.searchsorted(measured.row, row)])
 
 
-def _count_signs(tally: Tally, measured: Measured, size: int) -> None:
+def _count_signs(tally: ComparisonStats, measured: Measured, size: int) -> None:
     """Rounding goes up as often as down. Half an ulp or more of the chosen token is counted, a
     request together.
     """
@@ -131,7 +138,7 @@ def _count_signs(tally: Tally, measured: Measured, size: int) -> None:
     counts["sign-one-ulp"] += int(one.sum())
 
 
-def _count_ranks(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
+def _count_ranks(tally: ComparisonStats, measured: Measured, names: Sequence[str]) -> None:
     """Ranks that neither noise nor ties explain, and by how much they are off."""
     rows = measured.row
     ranked = (measured.base.ranks[rows] >= 0) & (measured.head.ranks[rows] >= 0)
@@ -144,10 +151,10 @@ def _count_ranks(tally: Tally, measured: Measured, names: Sequence[str]) -> None
     tally.keep("rank", [_rank_example(measured, n, names) for n in shown.tolist()])
 
 
-def _rank_example(measured: Measured, n: int, names: Sequence[str]) -> Worst:
+def _rank_example(measured: Measured, n: int, names: Sequence[str]) -> WorstRow:
     base, head, row = measured.base, measured.head, int(measured.row[n])
     token = int(base.tokens[row])
-    return Worst(
+    return WorstRow(
         first=-float(abs(measured.rank[n])),
         request=names[measured.request[n]],
         position=int(base.position[row]),
@@ -161,7 +168,7 @@ def _rank_example(measured: Measured, n: int, names: Sequence[str]) -> Worst:
     )
 
 
-def _keep_worst(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
+def _keep_worst(tally: ComparisonStats, measured: Measured, names: Sequence[str]) -> None:
     """Keep the rows that are furthest apart."""
     differ = np.flatnonzero(measured.grade >= Grade.NOISE)
     if not len(differ):
@@ -176,14 +183,14 @@ def _keep_worst(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
     tally.keep("worst", examples)
 
 
-def _before(measured: Measured, n: int, names: Sequence[str], last: Worst) -> bool:
+def _before(measured: Measured, n: int, names: Sequence[str], last: WorstRow) -> bool:
     """Whether a row may be among the examples of which `last` is the last."""
     position = int(measured.base.position[measured.row[n]])
     mine = -float(measured.ulps[n]), names[measured.request[n]], position
     return mine <= (last.first, last.request, last.position)
 
 
-def _worst(measured: Measured, n: int, names: Sequence[str]) -> Worst:
+def _worst(measured: Measured, n: int, names: Sequence[str]) -> WorstRow:
     """The example of row `n`: the token that makes the difference, with its two values."""
     base, head, row = measured.base, measured.head, int(measured.row[n])
     columns = measured.columns
@@ -199,7 +206,7 @@ def _worst(measured: Measured, n: int, names: Sequence[str]) -> Worst:
     else:
         of_base, of_head = _value(base, row, token), _value(head, row, token)
     ulps = float(measured.ulps[n])
-    return Worst(
+    return WorstRow(
         first=-ulps,
         request=names[measured.request[n]],
         position=int(base.position[row]),

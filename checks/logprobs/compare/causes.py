@@ -14,7 +14,7 @@ from checks.logprobs.compare.exchanged_rows import count_exchanged_rows
 from checks.logprobs.compare.linear_causes import FEWEST_COLUMNS, count_lines
 from checks.logprobs.compare.measure import REAL_DIVERGENCES, Grade, Measured
 from checks.logprobs.compare.rows import Bools, LogprobRows
-from checks.logprobs.compare.tally import Tally
+from checks.logprobs.compare.tally import ComparisonStats
 from checks.logprobs.record import ABSENT, Floats, Ints, Record
 
 # Nats; more than what rounding to a few digits on the way leaves of two equal numbers, or of one.
@@ -22,7 +22,10 @@ _TORN, _EXACT = 1e-3, 2e-5
 
 
 def note_causes(
-    tally: Tally, measured: Measured, pairs: Sequence[tuple[Record, Record]], tolerance: float
+    tally: ComparisonStats,
+    measured: Measured,
+    pairs: Sequence[tuple[Record, Record]],
+    tolerance: float,
 ) -> None:
     """Count the rows that each explanation explains."""
     over = np.flatnonzero((measured.grade == Grade.OVER) | (measured.grade == Grade.UNSURE))
@@ -36,7 +39,7 @@ def note_causes(
     _mark_answers(tally, measured, over, pairs)
 
 
-def _count_zeros(tally: Tally, measured: Measured) -> None:
+def _count_zeros(tally: ComparisonStats, measured: Measured) -> None:
     """llama.cpp#27972: a logprob of 0 for every token."""
     row = measured.row[measured.moved != 0]
     tally.counts["moved"] += len(row)
@@ -44,7 +47,7 @@ def _count_zeros(tally: Tally, measured: Measured) -> None:
     tally.counts["zero-head"] += int((measured.head.logprobs[row] == 0).sum())
 
 
-def _count_torn_rows(tally: Tally, measured: Measured) -> None:
+def _count_torn_rows(tally: ComparisonStats, measured: Measured) -> None:
     """Rows whose token has one logprob by itself and another one in the columns: they are of
     different rows.
     """
@@ -66,7 +69,7 @@ def _torn_rows(rows: LogprobRows, searched: Ints) -> int:
     return torn
 
 
-def _count_small_constants(tally: Tally, measured: Measured) -> None:
+def _count_small_constants(tally: ComparisonStats, measured: Measured) -> None:
     """Rows within the tolerance that moved as a whole, every column by the same."""
     columns, small = measured.columns, measured.grade == Grade.NOISE
     whole = small & (columns.count >= FEWEST_COLUMNS)
@@ -76,7 +79,7 @@ def _count_small_constants(tally: Tally, measured: Measured) -> None:
     tally.counts["whole-up"] += int((whole & (columns.high > 0)).sum())
 
 
-def _count_odd_numbers(tally: Tally, measured: Measured, over: Ints) -> None:
+def _count_odd_numbers(tally: ComparisonStats, measured: Measured, over: Ints) -> None:
     """Rows with a NaN, or with -inf for the token that was chosen, at one side alone."""
     row = measured.row[over]
     sides = ("base", measured.base, measured.head), ("head", measured.head, measured.base)
@@ -94,7 +97,7 @@ def _nan(rows: LogprobRows, at: Ints) -> Bools:
 
 
 def _mark_answers(
-    tally: Tally, measured: Measured, over: Ints, pairs: Sequence[tuple[Record, Record]]
+    tally: ComparisonStats, measured: Measured, over: Ints, pairs: Sequence[tuple[Record, Record]]
 ) -> None:
     """Remember the answers that differ, to find each among those of the other side."""
     real = np.flatnonzero(measured.split >= min(REAL_DIVERGENCES))

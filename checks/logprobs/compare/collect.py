@@ -20,7 +20,7 @@ from checks.logprobs.compare.comparable import (
 from checks.logprobs.compare.measure import Requests, aligned, measure
 from checks.logprobs.compare.padding import KINDS, Stripped, strip
 from checks.logprobs.compare.rows import LogprobRows, rows_of, units
-from checks.logprobs.compare.tally import SHOWN, Tally, Worst
+from checks.logprobs.compare.tally import SHOWN, ComparisonStats, WorstRow
 from checks.logprobs.record import ABSENT, Record
 
 Pair: TypeAlias = tuple[Record, Record]
@@ -37,7 +37,7 @@ class Collector:
     """
 
     def __init__(self, tolerance: float = NOISE_ULPS, *, calibrated: bool = False) -> None:
-        self.tally = Tally()
+        self.tally = ComparisonStats()
         self._tolerance = tolerance
         self._calibrated = calibrated
 
@@ -126,7 +126,7 @@ class Collector:
         self.tally.keep(f"padding-{side}", examples)
 
 
-def _padded(record: Record, position: int, kind: int) -> Worst:
+def _padded(record: Record, position: int, kind: int) -> WorstRow:
     value = float(record.logprobs[position])
     token = int(record.tokens[position])
-    return Worst(0.0, record.id, position, KINDS[kind], token, value, value, 0.0, token, token)
+    return WorstRow(0.0, record.id, position, KINDS[kind], token, value, value, 0.0, token, token)

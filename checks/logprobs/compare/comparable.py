@@ -4,8 +4,8 @@ device.
 
 from __future__ import annotations
 
-from checks.logprobs.compare.tally import Tally
-from checks.logprobs.record import UNKNOWN, Origin, Record
+from checks.logprobs.compare.tally import ComparisonStats
+from checks.logprobs.record import UNKNOWN, Record, RecordOrigin
 
 FIELDS = ("device", "engine", "model", "mode", "logits_dtype")
 ORIGIN = (*FIELDS, "engine_version")
@@ -78,7 +78,7 @@ def same_drafting(base: Record, head: Record) -> bool:
     return base.speculative == head.speculative
 
 
-def name_origins(tally: Tally, base: Origin, head: Origin) -> None:
+def name_origins(tally: ComparisonStats, base: RecordOrigin, head: RecordOrigin) -> None:
     """Remember what records say about themselves, for the report."""
     for name in ORIGIN:
         tally.say(name, [(getattr(base, name), getattr(head, name))])

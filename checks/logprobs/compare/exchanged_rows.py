@@ -6,12 +6,12 @@ import numpy as np
 
 from checks.logprobs.compare.linear_causes import FEWEST_COLUMNS
 from checks.logprobs.compare.measure import Measured
-from checks.logprobs.compare.tally import Tally
+from checks.logprobs.compare.tally import ComparisonStats
 from checks.logprobs.record import Ints
 
 
 def count_exchanged_rows(
-    tally: Tally, measured: Measured, over: Ints, names: list[str], tolerance: float
+    tally: ComparisonStats, measured: Measured, over: Ints, names: list[str], tolerance: float
 ) -> None:
     """Count the rows among `over` with the ids of another row in the same order, and with its
     values within the tolerance. `names` are the requests' ids."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from checks.core.finding import Message
 from checks.logprobs.compare.padding import KINDS
-from checks.logprobs.compare.tally import SHOWN, STEP_PLACES, Tally
+from checks.logprobs.compare.tally import SHOWN, STEP_PLACES, ComparisonStats
 
 # An explanation is given where it explains this share of what is wrong.
 _MOST = 0.9
@@ -21,7 +21,7 @@ _ONE_SLOPE = 1.03
 _SIDES = ("base", "head")
 
 
-def explanations(tally: Tally) -> tuple[Message, ...]:
+def explanations(tally: ComparisonStats) -> tuple[Message, ...]:
     """Explanations in a fixed order, those of wrong values first."""
     return (
         *_odd_numbers(tally),
@@ -36,7 +36,7 @@ def explanations(tally: Tally) -> tuple[Message, ...]:
     )
 
 
-def swapped(tally: Tally) -> list[tuple[str, str]]:
+def swapped(tally: ComparisonStats) -> list[tuple[str, str]]:
     """(request of head, request of base that has its answer) of answers that changed places."""
     base, head = tally.marks["base"], tally.marks["head"]
     pairs = []
@@ -46,13 +46,13 @@ def swapped(tally: Tally) -> list[tuple[str, str]]:
     return sorted(pairs)
 
 
-def padded(tally: Tally, side: str) -> dict[str, int]:
+def padded(tally: ComparisonStats, side: str) -> dict[str, int]:
     """Rows without a token, by kind."""
     rows = {kind: tally.counts[f"padding-{side}-{kind}"] for kind in KINDS[1:]}
     return {kind: count for kind, count in rows.items() if count}
 
 
-def _odd_numbers(tally: Tally) -> Iterator[Message]:
+def _odd_numbers(tally: ComparisonStats) -> Iterator[Message]:
     """NaN, infinity and zero where there were numbers, and rows made of two rows."""
     counts = tally.counts
     for kind in ("nan", "inf"):
@@ -70,7 +70,7 @@ def _odd_numbers(tally: Tally) -> Iterator[Message]:
             yield Message("cause-torn", {"side": side, "rows": rows})
 
 
-def _padding(tally: Tally) -> Iterator[Message]:
+def _padding(tally: ComparisonStats) -> Iterator[Message]:
     for side in _SIDES:
         for kind, rows in padded(tally, side).items():
             args = {"side": side, "kind": kind, "rows": rows, "first": False}
@@ -81,14 +81,14 @@ def _padding(tally: Tally) -> Iterator[Message]:
             yield Message("cause-padding", args)
 
 
-def _swapped_answers(tally: Tally) -> Iterator[Message]:
+def _swapped_answers(tally: ComparisonStats) -> Iterator[Message]:
     pairs = swapped(tally)
     if pairs:
         names = [f"{head} ← {base}" for head, base in pairs[:SHOWN]]
         yield Message("cause-swapped", {"requests": len(pairs), "names": names})
 
 
-def _exchanged_rows(tally: Tally) -> Iterator[Message]:
+def _exchanged_rows(tally: ComparisonStats) -> Iterator[Message]:
     """Rows of head that are another row of base, the most frequent offsets first."""
     offsets = [(offset, rows) for offset, rows in tally.rows_of.items() if rows]
     offsets.sort(key=lambda item: (-item[1], item[0]))
@@ -100,7 +100,7 @@ def _exchanged_rows(tally: Tally) -> Iterator[Message]:
             yield Message("cause-row", {"offset": offset, "rows": rows})
 
 
-def _constants_and_slopes(tally: Tally) -> Iterator[Message]:
+def _constants_and_slopes(tally: ComparisonStats) -> Iterator[Message]:
     """Distributions that were moved as a whole, or scaled, by a known temperature or not."""
     wrong, counts = _wrong_rows(tally), tally.counts
     if systematic(tally) and counts["whole"] >= _MOST * (counts["noise"] + wrong):
@@ -115,7 +115,7 @@ def _constants_and_slopes(tally: Tally) -> Iterator[Message]:
         yield from _slope(tally)
 
 
-def _slope(tally: Tally) -> Iterator[Message]:
+def _slope(tally: ComparisonStats) -> Iterator[Message]:
     rows = tally.counts["scaled"]
     low, high = tally.slopes
     args = {"low": round(low, 3), "high": round(high, 3), "rows": rows}
@@ -127,7 +127,7 @@ def _slope(tally: Tally) -> Iterator[Message]:
         yield Message("cause-scaled", args)
 
 
-def _rank_offset(tally: Tally) -> Iterator[Message]:
+def _rank_offset(tally: ComparisonStats) -> Iterator[Message]:
     """Ranks that are nearly all off by the same number."""
     wrong = tally.counts["rank"]
     if not wrong:
@@ -138,7 +138,7 @@ def _rank_offset(tally: Tally) -> Iterator[Message]:
         yield Message("cause-rank-offset", args)
 
 
-def _one_direction(tally: Tally) -> Iterator[Message]:
+def _one_direction(tally: ComparisonStats) -> Iterator[Message]:
     """Small differences that all go one way."""
     up, down, rows = tally.counts["sign-up"], tally.counts["sign-down"], tally.counts["rows"]
     if systematic(tally):
@@ -153,7 +153,7 @@ def _one_direction(tally: Tally) -> Iterator[Message]:
         yield Message("cause-one-sided", {"rows": max(up, down)})
 
 
-def systematic(tally: Tally) -> bool:
+def systematic(tally: ComparisonStats) -> bool:
     """Whether small differences go one way more than rounding can: at most one time in a million.
 
     Each request's signs are added, and turning a request's signs round is as likely as not where
@@ -163,7 +163,7 @@ def systematic(tally: Tally) -> bool:
     return bool(tally.counts["sign-sum"] ** 2 > 29 * tally.counts["sign-square"])
 
 
-def _one_place_in_step(tally: Tally) -> Iterator[Message]:
+def _one_place_in_step(tally: ComparisonStats) -> Iterator[Message]:
     """Wrong rows that nearly all stand at one place of their step: one draft position."""
     places = tally.step_places
     over, rows = int(places.over.sum()), int(places.rows.sum())
@@ -175,7 +175,7 @@ def _one_place_in_step(tally: Tally) -> Iterator[Message]:
         yield Message("cause-step-place", args)
 
 
-def _columns(tally: Tally) -> Iterator[Message]:
+def _columns(tally: ComparisonStats) -> Iterator[Message]:
     """Columns out of order, more or fewer of them, or rows that are not all as wide."""
     unsorted = tally.counts["unsorted"]
     if unsorted:
@@ -189,5 +189,5 @@ def _columns(tally: Tally) -> Iterator[Message]:
         yield Message("cause-ragged", ragged)
 
 
-def _wrong_rows(tally: Tally) -> int:
+def _wrong_rows(tally: ComparisonStats) -> int:
     return tally.counts["over"] + tally.counts["unsure"]

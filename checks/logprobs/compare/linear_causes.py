@@ -14,7 +14,7 @@ import numpy as np
 from checks.logprobs.compare.comparable import temperature
 from checks.logprobs.compare.measure import Measured
 from checks.logprobs.compare.rows import Bools
-from checks.logprobs.compare.tally import Tally
+from checks.logprobs.compare.tally import ComparisonStats
 from checks.logprobs.record import Floats, Ints, Record
 
 FEWEST_COLUMNS = 3
@@ -33,7 +33,7 @@ class _Line:
 
 
 def count_lines(
-    tally: Tally,
+    tally: ComparisonStats,
     measured: Measured,
     over: Ints,
     pairs: Sequence[tuple[Record, Record]],

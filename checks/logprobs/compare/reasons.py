@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from checks.core.finding import Message
-from checks.logprobs.compare.acceptance import Decision, Judged
+from checks.logprobs.compare.acceptance import AcceptanceVerdict, Decision
 from checks.logprobs.compare.collect import NOISE_ULPS
 from checks.logprobs.compare.exact_test import more_than
 from checks.logprobs.compare.explain import padded, swapped, systematic
-from checks.logprobs.compare.tally import Tally, binned, quantile, ulps_text
+from checks.logprobs.compare.tally import ComparisonStats, binned, quantile, ulps_text
 
 CALIBRATED_AT = 0.999
 """The share of an A/A run's rows that its tolerance covers."""
@@ -26,7 +26,7 @@ _REAL_SPLITS = ("split-real", "split-drawn-equal", "split-length")
 _NEAR_SPLITS = ("split-near-tie", "split-drawn", "split-unknown")
 
 
-def why_not_comparable(tally: Tally, aa: Tally | None) -> list[Message]:
+def why_not_comparable(tally: ComparisonStats, aa: ComparisonStats | None) -> list[Message]:
     """What the two sides say differently about themselves, and what those of the A/A run do."""
     reasons = [_conflict("reason-conflict", tally, name) for name in sorted(tally.conflicts)]
     if aa is not None:
@@ -34,13 +34,15 @@ def why_not_comparable(tally: Tally, aa: Tally | None) -> list[Message]:
     return reasons
 
 
-def _conflict(key: str, tally: Tally, name: str) -> Message:
+def _conflict(key: str, tally: ComparisonStats, name: str) -> Message:
     base, head = tally.said[f"conflict-{name}"][0]
     args = {"field": name, "base": base, "head": head, "requests": tally.conflicts[name]}
     return Message(key, args)
 
 
-def why_regression(tally: Tally, aa: Tally | None, tolerance: float) -> list[Message]:
+def why_regression(
+    tally: ComparisonStats, aa: ComparisonStats | None, tolerance: float
+) -> list[Message]:
     """Values that no noise explains."""
     counts = tally.counts
     reasons = _reasons_of_distance(tally, aa, tolerance)
@@ -62,7 +64,9 @@ def why_regression(tally: Tally, aa: Tally | None, tolerance: float) -> list[Mes
     return reasons
 
 
-def _reasons_of_distance(tally: Tally, aa: Tally | None, tolerance: float) -> list[Message]:
+def _reasons_of_distance(
+    tally: ComparisonStats, aa: ComparisonStats | None, tolerance: float
+) -> list[Message]:
     """More rows over the tolerance than in the A/A run, or one much further off than any there."""
     counts = tally.counts
     aa_over = 0
@@ -88,13 +92,13 @@ def why_acceptance_drop(decisions: Sequence[Decision]) -> list[Message]:
     """The numbers of accepted tokens that fell: entry 0 counts tokens a step, the others places."""
     reasons = []
     for place, decision in enumerate(decisions):
-        if decision.judged is Judged.DROP:
+        if decision.judged is AcceptanceVerdict.DROP:
             args = {**_base_and_head(decision), "place": place, "change": percent(decision.change)}
             reasons.append(Message("reason-drop", args))
     return reasons
 
 
-def why_divergence(tally: Tally, aa: Tally | None) -> list[Message]:
+def why_divergence(tally: ComparisonStats, aa: ComparisonStats | None) -> list[Message]:
     """Requests that went on with other tokens for no rounding, more often than in the A/A run."""
     aa_real = aa.counts["requests-real"] if aa is not None else 0
     if not _is_more_than_aa(tally.counts["requests-real"], aa_real, tally, aa):
@@ -102,19 +106,19 @@ def why_divergence(tally: Tally, aa: Tally | None) -> list[Message]:
     return _split_reasons(tally, _REAL_SPLITS)
 
 
-def why_near_divergence(tally: Tally) -> list[Message]:
+def why_near_divergence(tally: ComparisonStats) -> list[Message]:
     """Requests that went on with other tokens in any way; only harmless ones are left to tell."""
     return _split_reasons(tally, (*_NEAR_SPLITS, *_REAL_SPLITS))
 
 
-def _split_reasons(tally: Tally, kinds: Sequence[str]) -> list[Message]:
+def _split_reasons(tally: ComparisonStats, kinds: Sequence[str]) -> list[Message]:
     counts = tally.counts
     found = [kind for kind in kinds if counts[kind]]
     return [Message(f"reason-{kind}", {"requests": counts[kind]}) for kind in found]
 
 
 def why_inconclusive(
-    tally: Tally, aa: Tally | None, decisions: Sequence[Decision]
+    tally: ComparisonStats, aa: ComparisonStats | None, decisions: Sequence[Decision]
 ) -> list[Message]:
     """What keeps the comparison from an answer."""
     counts, reasons = tally.counts, []
@@ -131,7 +135,7 @@ def why_inconclusive(
         reasons.append(Message("reason-split-unknown", {"requests": counts["split-unknown"]}))
     if aa is not None and quantile(aa.ulps, CALIBRATED_AT) > WILDEST:
         reasons.append(Message("reason-aa-wild", {"most": ulps_text(aa.most)}))
-    if decisions and decisions[0].judged is Judged.UNDECIDED:
+    if decisions and decisions[0].judged is AcceptanceVerdict.UNDECIDED:
         reasons.append(_acceptance_open(decisions[0]))
     return reasons
 
@@ -155,7 +159,9 @@ def percent(share: float) -> str:
     return f"{100 * share:+.1f}"
 
 
-def _is_more_than_aa(found: int, in_aa: int, tally: Tally, aa: Tally | None) -> bool:
+def _is_more_than_aa(
+    found: int, in_aa: int, tally: ComparisonStats, aa: ComparisonStats | None
+) -> bool:
     """Whether `found` requests are more than the A/A run's by more than chance.
 
     Without an A/A run one request is too many.

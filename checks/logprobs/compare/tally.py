@@ -59,7 +59,7 @@ MOST_ULPS = float(1 << 24)
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Worst:
+class WorstRow:
     """One of the worst rows, or of the first: `first` sorts. Numbers are those of token `token` at
     `position`.
     """
@@ -77,7 +77,7 @@ class Worst:
 
 
 @dataclass(slots=True)
-class Places:
+class PlaceStats:
     """Rows by their place: how many, how many with a difference, how many over the tolerance, their
     ulps summed in 1/1024 and the largest.
     """
@@ -89,7 +89,7 @@ class Places:
     most: Floats
 
     @classmethod
-    def of(cls, size: int) -> Places:
+    def of(cls, size: int) -> PlaceStats:
         """No rows at any of `size` places."""
         none = np.zeros(size, np.int64)
         return cls(none.copy(), none.copy(), none.copy(), none.copy(), np.zeros(size))
@@ -105,7 +105,7 @@ class Places:
         self.sum += np.bincount(place, weights=parts, minlength=size).astype(np.int64)
         np.maximum.at(self.most, place, ulps)
 
-    def merge(self, other: Places) -> None:
+    def merge(self, other: PlaceStats) -> None:
         """Add the rows of another part of the same two files."""
         self.rows += other.rows
         self.differ += other.differ
@@ -120,7 +120,7 @@ class Places:
 
 
 @dataclass(slots=True)
-class Tally:
+class ComparisonStats:
     """Everything that a verdict rests on. Two of them add up with `merge`."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -131,16 +131,16 @@ class Tally:
     ulps: Ints = field(default_factory=lambda: np.zeros(BINS, np.int64))
     request_ulps: Ints = field(default_factory=lambda: np.zeros(BINS, np.int64))
     most: float = 0.0
-    places: Places = field(default_factory=lambda: Places.of(PLACES))
-    step_places: Places = field(default_factory=lambda: Places.of(STEP_PLACES))
+    places: PlaceStats = field(default_factory=lambda: PlaceStats.of(PLACES))
+    step_places: PlaceStats = field(default_factory=lambda: PlaceStats.of(STEP_PLACES))
     accepted: AcceptanceSums = field(default_factory=nothing)
     slopes: list[float] = field(default_factory=list)
-    examples: dict[str, list[Worst]] = field(default_factory=dict)
+    examples: dict[str, list[WorstRow]] = field(default_factory=dict)
     names: dict[str, list[str]] = field(default_factory=dict)
     said: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     marks: dict[str, dict[int, str]] = field(default_factory=lambda: {"base": {}, "head": {}})
 
-    def merge(self, other: Tally) -> None:
+    def merge(self, other: ComparisonStats) -> None:
         """Add another part of the same two files."""
         self.counts.update(other.counts)
         self.conflicts.update(other.conflicts)
@@ -163,7 +163,7 @@ class Tally:
         for side, marks in other.marks.items():
             self.mark(side, marks)
 
-    def keep(self, kind: str, examples: Iterable[Worst]) -> None:
+    def keep(self, kind: str, examples: Iterable[WorstRow]) -> None:
         """Keep the first `SHOWN` of these examples and those at hand."""
         self.examples[kind] = heapq.nsmallest(SHOWN, [*self.examples.get(kind, ()), *examples])
 

@@ -22,10 +22,10 @@ from checks.logprobs.compare.reasons import (
     why_not_comparable,
     why_regression,
 )
-from checks.logprobs.compare.tally import Tally, quantile
+from checks.logprobs.compare.tally import ComparisonStats, quantile
 
 
-class Verdict(StrEnum):
+class ComparisonVerdict(StrEnum):
     """From the least to the most that is wrong, with the two that are no answer last."""
 
     IDENTICAL = "identical"
@@ -40,7 +40,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ComparisonOutcome:
     """The verdict with all that it rests on.
 
     safe: a baseline may be recorded anew without anybody looking; it may after divergences at near
@@ -48,33 +48,33 @@ class Outcome:
     why. Both are messages of `comparison.toml`.
     """
 
-    verdict: Verdict
+    verdict: ComparisonVerdict
     safe: bool
     reasons: tuple[Message, ...]
     causes: tuple[Message, ...]
     acceptance: tuple[Decision, ...]
     tolerance: float
-    tally: Tally
-    aa: Tally | None
+    tally: ComparisonStats
+    aa: ComparisonStats | None
 
 
-def calibrated(aa: Tally) -> float:
+def calibrated_tolerance(aa: ComparisonStats) -> float:
     """Ulps that 99.9 % of the rows of an A/A run stay within; never less than 2, nor more than
     64."""
     return min(max(NOISE_ULPS, quantile(aa.ulps, CALIBRATED_AT)), WILDEST)
 
 
-def decide(tally: Tally, aa: Tally | None = None) -> Outcome:
+def decide(tally: ComparisonStats, aa: ComparisonStats | None = None) -> ComparisonOutcome:
     """The verdict.
 
     `aa` is the tally of two or more runs of base; `tally` was then made with `calibrated(aa)`.
     """
-    tolerance = NOISE_ULPS if aa is None else calibrated(aa)
+    tolerance = NOISE_ULPS if aa is None else calibrated_tolerance(aa)
     decisions: tuple[Decision, ...] = ()
     if tally.accepted.requests:
         decisions = tuple(acceptance.decide(tally.accepted))
     verdict, safe, reasons = _judge(tally, aa, decisions, tolerance)
-    return Outcome(
+    return ComparisonOutcome(
         verdict=verdict,
         safe=safe,
         reasons=tuple(reasons),
@@ -87,16 +87,19 @@ def decide(tally: Tally, aa: Tally | None = None) -> Outcome:
 
 
 def _judge(
-    tally: Tally, aa: Tally | None, decisions: Sequence[Decision], tolerance: float
-) -> tuple[Verdict, bool, list[Message]]:
+    tally: ComparisonStats,
+    aa: ComparisonStats | None,
+    decisions: Sequence[Decision],
+    tolerance: float,
+) -> tuple[ComparisonVerdict, bool, list[Message]]:
     """(verdict, whether it is safe, reasons): the first verdict in this order that has a reason."""
     groups = (
-        (Verdict.NOT_COMPARABLE, False, why_not_comparable(tally, aa)),
-        (Verdict.REGRESSION, False, why_regression(tally, aa, tolerance)),
-        (Verdict.ACCEPTANCE_DROP, False, why_acceptance_drop(decisions)),
-        (Verdict.TOKEN_DIVERGENCE, False, why_divergence(tally, aa)),
-        (Verdict.INCONCLUSIVE, False, why_inconclusive(tally, aa, decisions)),
-        (Verdict.TOKEN_DIVERGENCE, True, why_near_divergence(tally)),
+        (ComparisonVerdict.NOT_COMPARABLE, False, why_not_comparable(tally, aa)),
+        (ComparisonVerdict.REGRESSION, False, why_regression(tally, aa, tolerance)),
+        (ComparisonVerdict.ACCEPTANCE_DROP, False, why_acceptance_drop(decisions)),
+        (ComparisonVerdict.TOKEN_DIVERGENCE, False, why_divergence(tally, aa)),
+        (ComparisonVerdict.INCONCLUSIVE, False, why_inconclusive(tally, aa, decisions)),
+        (ComparisonVerdict.TOKEN_DIVERGENCE, True, why_near_divergence(tally)),
     )
     for verdict, safe, reasons in groups:
         if reasons:
@@ -109,20 +112,20 @@ def _judge(
     return verdict, True, reasons
 
 
-def _harmless_verdict(tally: Tally) -> Verdict:
+def _harmless_verdict(tally: ComparisonStats) -> ComparisonVerdict:
     """What is to be said where nothing is wrong, the largest difference first."""
     counts = tally.counts
     if tally.accepted.differing or counts["noise"] or counts["over"]:
-        return Verdict.WITHIN_NOISE
+        return ComparisonVerdict.WITHIN_NOISE
     if counts["reordered"]:
-        return Verdict.TIE_REORDER
+        return ComparisonVerdict.TIE_REORDER
     other_width = any(base != head for base, head in tally.widths)
     if other_width or counts["ragged-base"] != counts["ragged-head"]:
-        return Verdict.COLUMNS_ONLY
-    return Verdict.IDENTICAL
+        return ComparisonVerdict.COLUMNS_ONLY
+    return ComparisonVerdict.IDENTICAL
 
 
-def _numbers(tally: Tally) -> dict[str, object]:
+def _numbers(tally: ComparisonStats) -> dict[str, object]:
     counts = tally.counts
     widths = sorted(tally.widths)
     return {

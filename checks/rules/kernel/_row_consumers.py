@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction
 from checks.core.config import Config
-from checks.core.finding import Location, Message, Step
+from checks.core.finding import DerivationStep, Location, Message
 from checks.domain.keys import calling_files, product_files
-from checks.domain.ops import OpInfo, Ops, arguments, callers, calls_of
-from checks.domain.speculative_mode import called_speculatively, polarity
-from checks.domain.tensors import cut, key_of
+from checks.domain.ops import OpInfo, Ops, arguments, calls_of, functions_calling
+from checks.domain.speculative_mode import is_called_speculatively, polarity
+from checks.domain.tensors import key_of, sliced_tensor
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, Return, guarded_statements
@@ -77,7 +77,7 @@ def find_consumers(
     """
     ops = Ops.of(change).named(filler)
     hardware = frozenset(config.hardware_of(op.unit.path) for op in ops)
-    speculative = called_speculatively(changed.head, change, config)
+    speculative = is_called_speculatively(changed.head, change, config)
     search = _Search(offsets, hardware, speculative, change, config)
     found: dict[tuple[str, str], RowConsumer] = {}
     for field in sorted(_fields(changed, names, change, config)):
@@ -102,12 +102,12 @@ def _consumers_of_field(
 
 def consumer_steps(
     consumers: tuple[RowConsumer, ...], offsets: str, change: ChangeSet
-) -> tuple[Step, ...]:
+) -> tuple[DerivationStep, ...]:
     """One step for each consumer: the line that shows which rows it reads, and what follows."""
     return tuple(_step(consumer, offsets, change) for consumer in consumers)
 
 
-def _step(consumer: RowConsumer, offsets: str, change: ChangeSet) -> Step:
+def _step(consumer: RowConsumer, offsets: str, change: ChangeSet) -> DerivationStep:
     read = consumer.read
     args = {
         "reader": consumer.name,
@@ -118,12 +118,14 @@ def _step(consumer: RowConsumer, offsets: str, change: ChangeSet) -> Step:
     if read is None:
         keys = {CUT: "reader-cuts", MOVED: "reader-moves"}
         key = keys.get(consumer.kind, "reader-whole")
-        return Step(consumer.at, consumer.text, Message(key, args))
+        return DerivationStep(consumer.at, consumer.text, Message(key, args))
     unit = change.unit(read.location.path)
     text = unit.text(read.location.start_line).strip() if unit is not None else ""
     if read.count:
-        return Step(read.location, text, Message("reader-keeps", {**args, "count": read.count}))
-    return Step(read.location, text, Message("reader-other", args))
+        return DerivationStep(
+            read.location, text, Message("reader-keeps", {**args, "count": read.count})
+        )
+    return DerivationStep(read.location, text, Message("reader-other", args))
 
 
 def _assignments(function: Function) -> Iterator[tuple[E.Expr, E.Expr | None]]:
@@ -145,7 +147,7 @@ def _fields(
         unit = change.unit(path)
         if unit is None:
             continue
-        for function in callers(changed.head.name, unit):
+        for function in functions_calling(changed.head.name, unit):
             found |= _fields_in(function, changed.head.name, places)
     return found
 
@@ -243,7 +245,7 @@ def _cuts(field: str, function: Function, aliases: set[str]) -> Iterator[_Cut]:
         if field not in (E.dotted(stmt.target) or "").split(".")[1:]:
             continue
         for e in E.walk(stmt.value):
-            whole = cut(e)
+            whole = sliced_tensor(e)
             if whole is not None and _is_field(whole, field, aliases):
                 yield _Cut(stmt.line, guarded.guards)
                 break
@@ -288,7 +290,7 @@ def _op_read(op: OpInfo, call: E.Call, tensors: list[E.Expr], search: _Search) -
 
 def _is_offsets(value: E.Expr, search: _Search) -> bool:
     """Whether an argument is the offsets of the valid rows, or the first of them."""
-    return key_of(cut(value) or value) == search.offsets
+    return key_of(sliced_tensor(value) or value) == search.offsets
 
 
 def _is_elsewhere(function: Function, guards: tuple[E.Expr, ...], search: _Search) -> bool:

@@ -30,7 +30,7 @@ from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
-from checks.core.tree import Match
+from checks.core.tree import WordMatch
 from checks.core.words import has_word
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
@@ -105,7 +105,7 @@ def _was_called(call: E.Call, changed: ChangedFunction) -> bool:
     return any(E.callee(old) == E.callee(call) for old, _ in calls_of(changed.base.body))
 
 
-def _check_nearby(changed: ChangedFunction, change: ChangeSet) -> Match | None:
+def _check_nearby(changed: ChangedFunction, change: ChangeSet) -> WordMatch | None:
     """A check of a status in the same folder, where the tree has such checks in several files."""
     checks = [
         hit for hit in change.head.find("PD_CHECK") if "== 0" in hit.text or "SUCCESS" in hit.text

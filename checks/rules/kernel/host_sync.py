@@ -38,7 +38,7 @@ from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
-from checks.domain.hardware_reach import brought_by_change
+from checks.domain.hardware_reach import asks_for_new_name
 from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.render import source_of
@@ -104,7 +104,7 @@ def _tensor_waits(changed: ChangedFunction, change: ChangeSet) -> Iterator[Findi
         if wait.how in known or not changed.touched(wait.line):
             continue
         # What an option brings that the change adds is up to who turns it on.
-        if brought_by_change(wait.guards, change):
+        if asks_for_new_name(wait.guards, change):
             continue
         if isinstance(wait.tensor, E.Const) or _is_on_host(wait.tensor, on_host):
             continue

@@ -31,7 +31,14 @@ from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.code import equal_code, local_assignments, names_in
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity, Side
-from checks.domain.tensors import Made, buffers, cut, key_of, largest, made
+from checks.domain.tensors import (
+    TensorAllocation,
+    allocation_of,
+    allocations_of,
+    is_upper_bound,
+    key_of,
+    sliced_tensor,
+)
 from checks.lang.ir import expr as E
 from checks.lang.ir.render import source_of
 from checks.lang.ir.stmt import Assign, GuardedStmt
@@ -75,9 +82,11 @@ def _both_ways(operation: E.Binary) -> tuple[tuple[E.Expr, E.Expr], tuple[E.Expr
     return (left, right), (right, left)
 
 
-def _buffer_of_same_size(first_rows: E.Expr, whole: E.Expr, change: ChangeSet) -> Made | None:
+def _buffer_of_same_size(
+    first_rows: E.Expr, whole: E.Expr, change: ChangeSet
+) -> TensorAllocation | None:
     """Where `whole` is made, if it is as large as the buffer that the other side is cut from."""
-    source, key = cut(first_rows), key_of(whole)
+    source, key = sliced_tensor(first_rows), key_of(whole)
     if source is None or key is None:
         return None
     source_key = key_of(source)
@@ -90,16 +99,20 @@ def _buffer_of_same_size(first_rows: E.Expr, whole: E.Expr, change: ChangeSet) -
     return buffer if equal_code(buffer.rows, source_buffer.rows) else None
 
 
-def _largest_buffer(key: str, change: ChangeSet) -> Made | None:
+def _largest_buffer(key: str, change: ChangeSet) -> TensorAllocation | None:
     """Where the shared buffer `key` is made, if its rows are an upper bound."""
-    for buffer in buffers(key, change, most=1):
-        if largest(buffer.rows, {}):
+    for buffer in allocations_of(key, change, most=1):
+        if is_upper_bound(buffer.rows, {}):
             return buffer
     return None
 
 
 def _mixed_finding(
-    first_rows: E.Expr, whole: E.Expr, buffer: Made, operation: E.Binary, changed: ChangedFunction
+    first_rows: E.Expr,
+    whole: E.Expr,
+    buffer: TensorAllocation,
+    operation: E.Binary,
+    changed: ChangedFunction,
 ) -> Finding:
     text, key = source_of(first_rows), key_of(whole)
     args = {"one": text, "name": key, "at": Location(buffer.path, buffer.line)}
@@ -118,7 +131,7 @@ def _widened_buffers(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """A shared tensor of one row became one of `max_*` rows, and is combined as it was."""
     widened = _made_for_largest_case(change, config)
     for key in sorted(widened):
-        before = buffers(key, change, Side.BASE, most=_MOST_PLACES)
+        before = allocations_of(key, change, Side.BASE, most=_MOST_PLACES)
         if any(isinstance(b.rows, E.Const) and b.rows.value == 1 for b in before):
             yield from _combined(key, widened[key], change, config)
 
@@ -133,10 +146,10 @@ def _made_for_largest_case(change: ChangeSet, config: Config) -> dict[str, Locat
             stmt = guarded.stmt
             if not isinstance(stmt, Assign):
                 continue
-            shape, key = made(stmt.value), key_of(stmt.target)
+            shape, key = allocation_of(stmt.value), key_of(stmt.target)
             if shape is None or not key or not changed.touched(stmt.line, stmt.end_line):
                 continue
-            if largest(shape[0], {}):
+            if is_upper_bound(shape[0], {}):
                 found.setdefault(key, Location(changed.unit.path, stmt.line))
     return found
 

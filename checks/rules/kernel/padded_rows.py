@@ -37,7 +37,7 @@ from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.code import equal_code, local_assignments, names_in
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.domain.tensors import VOCABULARY, cut, key_of, largest, made
+from checks.domain.tensors import VOCABULARY, allocation_of, is_upper_bound, key_of, sliced_tensor
 from checks.lang.ir import expr as E
 from checks.lang.ir.render import source_of
 from checks.lang.ir.stmt import Assign, ExprStmt, Return
@@ -82,12 +82,12 @@ def _grown_tensors(changed: ChangedFunction) -> Iterator[GrownTensor]:
         stmt = guarded.stmt
         if not isinstance(stmt, Assign) or not isinstance(stmt.target, E.Name):
             continue
-        shape = made(stmt.value)
+        shape = allocation_of(stmt.value)
         if shape is None or not changed.touched(stmt.line, stmt.end_line):
             continue
         rows, maker = shape
         name = stmt.target.id
-        if not largest(rows, local) or not _was_exact(name, changed):
+        if not is_upper_bound(rows, local) or not _was_exact(name, changed):
             continue
         if not _is_cut_somewhere(name, changed):
             yield GrownTensor(stmt, name, rows, maker)
@@ -99,17 +99,17 @@ def _was_exact(name: str, changed: ChangedFunction) -> bool:
     old = local.get(name)
     if old is None:
         return False
-    shape = made(old)
+    shape = allocation_of(old)
     # What a function returned had as many rows as it filled.
     if shape is None:
         return isinstance(old, E.Call)
-    return not largest(shape[0], local)
+    return not is_upper_bound(shape[0], local)
 
 
 def _is_cut_somewhere(name: str, changed: ChangedFunction) -> bool:
     """Whether the function takes the first rows of the tensor."""
     for guarded, e in expressions_in(changed.statements):
-        whole = cut(e)
+        whole = sliced_tensor(e)
         if whole is None or E.root(whole) != name:
             continue
         if isinstance(guarded.stmt, Assign | Return | ExprStmt):
@@ -162,7 +162,7 @@ def _factors(rows: E.Expr) -> list[str]:
     """(how many, upper bound of each) of `real_bsz * max_draft_tokens`, empty for another form."""
     match rows:
         case E.Binary(op="*", left=left, right=right):
-            if largest(left, {}):
+            if is_upper_bound(left, {}):
                 left, right = right, left
             return [source_of(left), source_of(right)]
     return []
@@ -228,7 +228,7 @@ def _cut_returns(changed: ChangedFunction) -> list[E.Expr]:
     for guarded in changed.base_statements:
         stmt = guarded.stmt
         if isinstance(stmt, Return) and stmt.value is not None:
-            whole = cut(stmt.value)
+            whole = sliced_tensor(stmt.value)
             if whole is not None:
                 found.append(whole)
     return found

@@ -38,7 +38,7 @@ from checks.core.code import names_in
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
 from checks.domain.ops import OpInfo, Ops, arguments, calls_of
-from checks.domain.tensors import key_of, made
+from checks.domain.tensors import allocation_of, key_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.render import source_of
 from checks.lang.ir.source_file import Function
@@ -206,7 +206,7 @@ def _own_allocation(
         return None
     local = _assignments_before(call.line, caller)
     stmt = local.get(destination.id)
-    shape = made(stmt.value) if stmt is not None else None
+    shape = allocation_of(stmt.value) if stmt is not None else None
     if stmt is None or shape is None:
         return None
     rows = shape[0]

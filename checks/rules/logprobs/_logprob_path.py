@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.domain.hardware_reach import brought_by_change
+from checks.domain.hardware_reach import asks_for_new_name
 from checks.domain.keys import asks_platform
-from checks.domain.speculative_mode import SPECULATIVE, called_speculatively, mode_of
+from checks.domain.speculative_mode import SPECULATIVE, is_called_speculatively, speculative_mode_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, ExprStmt, GuardedStmt, If, Stmt, guarded_statements
@@ -166,7 +166,7 @@ def _changed_statements(
         if key_of(guarded.stmt, new_locals, change) in old_keys:
             continue
         # The tests that were there do not turn on an option that this change brings.
-        if brought_by_change(guarded.guards, change):
+        if asks_for_new_name(guarded.guards, change):
             continue
         if _is_only_moved(guarded.stmt, pair.head_file, removed_lines):
             continue
@@ -192,8 +192,8 @@ def _logprob_change(
     config: Config,
 ) -> LogprobChange:
     stmt = guarded.stmt
-    mode, certain = mode_of(guarded, pair.head), False
-    if mode is None and called_speculatively(pair.head, change, config):
+    mode, certain = speculative_mode_of(guarded, pair.head), False
+    if mode is None and is_called_speculatively(pair.head, change, config):
         mode = True
     if kind == WIDTH and isinstance(stmt, Assign):
         mode, certain = changed_column_count(guarded, before, mode)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from checks.core.change import ChangeSet
-from checks.domain.hardware_reach import brought_by_change
+from checks.domain.hardware_reach import asks_for_new_name
 from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, ExprStmt, GuardedStmt, If, Return, Stmt
@@ -123,7 +123,7 @@ def key_of(stmt: Stmt, local: set[str], change: ChangeSet) -> tuple[object, ...]
         match expr:
             case E.Name() | E.Attr() if E.dotted(expr) in local:
                 return E.Name("_")
-            case E.Ternary(test=test) if brought_by_change((test,), change):
+            case E.Ternary(test=test) if asks_for_new_name((test,), change):
                 return E.substitute(_arm_without_option(expr), simplify)
             case E.Call(
                 func=E.Attr(base=E.Name(id="paddle" | "torch" | "np"), name="reshape"),

@@ -38,16 +38,16 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import (
     Confidence,
+    DerivationStep,
     Evidence,
     Finding,
     Location,
     Message,
     Related,
     Severity,
-    Step,
 )
 from checks.domain.baselines import BaselineTest, baseline_tests
-from checks.domain.hardware_reach import excluded
+from checks.domain.hardware_reach import is_excluded
 from checks.rules.logprobs._logprob_path import (
     LogprobChange,
     find_logprob_changes,
@@ -90,7 +90,7 @@ def _reaches(statement: LogprobChange, test: BaselineTest, config: Config) -> bo
     """
     of_statement = config.hardware_of(statement.path)
     of_test = config.hardware_of(test.unit.path) or "gpu"
-    if of_statement not in ("", of_test) or excluded(statement.guards, of_test, config):
+    if of_statement not in ("", of_test) or is_excluded(statement.guards, of_test, config):
         return False
     if statement.speculative is None:
         return True
@@ -122,14 +122,14 @@ def _evidence(test: BaselineTest, statements: list[LogprobChange]) -> Iterator[E
             "speculative": bool(statement.speculative),
         }
         place = Location(statement.path, statement.line)
-        yield Step(place, statement.text, Message("changes", args))
+        yield DerivationStep(place, statement.text, Message("changes", args))
     if test.speculative:
         text = test.unit.text(test.speculative).strip()
         place = Location(test.unit.path, test.speculative)
-        yield Step(place, text, Message("starts-speculative"))
+        yield DerivationStep(place, text, Message("starts-speculative"))
     text = test.unit.text(test.line).strip()
     place = Location(test.unit.path, test.line)
-    yield Step(place, text, Message("compares", {"stored": test.stored}))
+    yield DerivationStep(place, text, Message("compares", {"stored": test.stored}))
 
 
 def _finding_at_change(affected: list[_Affected]) -> Finding:

@@ -10,7 +10,7 @@ from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
 from checks.core.finding import Location, Side
 from checks.domain.cpp_places import Move
-from checks.domain.messages import Endpoint, Messages
+from checks.domain.messages import MessageEnd, Messages
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assert, Assign, ExprStmt, If, Return, Stmt, guarded_statements
 from checks.lang.source import language
@@ -27,7 +27,7 @@ class AlteredEnd:
     `on_message` says that this line writes or reads the message itself.
     """
 
-    end: Endpoint
+    end: MessageEnd
     place: Location
     on_message: bool
 
@@ -43,14 +43,14 @@ def altered_ends(change: ChangeSet, config: Config) -> Iterator[AlteredEnd]:
 
 def _altered_in(file: FileChange, head: Messages, base: Messages) -> Iterator[AlteredEnd]:
     change = head.change
-    if not file.head_path or not file.base_path or not head.may_speak(file.head_path):
+    if not file.head_path or not file.base_path or not head.may_hold_ends(file.head_path):
         return
     new_unit = change.unit(file.head_path)
     old_unit = change.unit(file.base_path, Side.BASE)
     if new_unit is None or old_unit is None:
         return
-    old_ends = {(end.function.qualname, end.role): end for end in base.of_unit(old_unit)}
-    for new in head.of_unit(new_unit):
+    old_ends = {(end.function.qualname, end.role): end for end in base.ends_in(old_unit)}
+    for new in head.ends_in(new_unit):
         old = old_ends.get((new.function.qualname, new.role))
         if old is None:
             continue
@@ -61,11 +61,11 @@ def _altered_in(file: FileChange, head: Messages, base: Messages) -> Iterator[Al
             yield altered
 
 
-def _has_other_layout(old: Endpoint, new: Endpoint, base: Messages, head: Messages) -> bool:
+def _has_other_layout(old: MessageEnd, new: MessageEnd, base: Messages, head: Messages) -> bool:
     return head.structs.layout(new.struct, new.unit) != base.structs.layout(old.struct, old.unit)
 
 
-def _altered_layout(end: Endpoint, change: ChangeSet) -> AlteredEnd | None:
+def _altered_layout(end: MessageEnd, change: ChangeSet) -> AlteredEnd | None:
     """The changed line that the layout comes from: in the struct, or a constant of this file.
 
     None where it comes from another file, which is reported with the ends there.
@@ -84,7 +84,7 @@ def _altered_layout(end: Endpoint, change: ChangeSet) -> AlteredEnd | None:
 
 
 def _altered_code(
-    old: Endpoint, new: Endpoint, base: Messages, head: Messages
+    old: MessageEnd, new: MessageEnd, base: Messages, head: Messages
 ) -> AlteredEnd | None:
     """Where the function of `new` treats the message otherwise than `old` did."""
     change, unit = head.change, new.unit
@@ -111,7 +111,7 @@ def _altered_code(
     return None
 
 
-def _first_removed_line(end: Endpoint, change: ChangeSet) -> int | None:
+def _first_removed_line(end: MessageEnd, change: ChangeSet) -> int | None:
     """The first line of the end's function, in the base, that the change removed."""
     removed: list[int] = []
     for file in change.files:
@@ -120,7 +120,7 @@ def _first_removed_line(end: Endpoint, change: ChangeSet) -> int | None:
     return min(removed, default=None)
 
 
-def _moves_on_message(end: Endpoint, messages: Messages) -> Iterator[Move]:
+def _moves_on_message(end: MessageEnd, messages: Messages) -> Iterator[Move]:
     """The stores into the message, and out of it."""
     for move in messages.moves(end):
         source = move.source.root if move.source is not None else ""
@@ -128,7 +128,7 @@ def _moves_on_message(end: Endpoint, messages: Messages) -> Iterator[Move]:
             yield move
 
 
-def _effect(move: Move, end: Endpoint, messages: Messages) -> tuple[object, ...]:
+def _effect(move: Move, end: MessageEnd, messages: Messages) -> tuple[object, ...]:
     """What a store does, whatever its place in the file, what its constants are called and what
     copies it.
 
@@ -164,7 +164,7 @@ def _effect(move: Move, end: Endpoint, messages: Messages) -> tuple[object, ...]
     return root, (target.path, indices, target.element), value, guards, tuple(loops)
 
 
-def _first_touched_line(end: Endpoint, change: ChangeSet) -> int | None:
+def _first_touched_line(end: MessageEnd, change: ChangeSet) -> int | None:
     """The first statement of the end's function on a line of the change, log lines left out."""
     for guarded in guarded_statements(end.function.body):
         stmt = guarded.stmt

@@ -9,7 +9,7 @@ from checks.core.finding import Location, Side
 from checks.domain.conditions import are_compatible
 from checks.domain.ops import expressions_of
 from checks.eval.constants.lookup import Constants
-from checks.eval.linear import Form
+from checks.eval.linear import LinearForm
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
@@ -40,7 +40,7 @@ class _Method:
     def location(self, line: int) -> Location:
         return Location(self.unit.path, line, side=self.side)
 
-    def form(self, expr: E.Expr) -> tuple[Form | None, tuple[Location, ...]]:
+    def form(self, expr: E.Expr) -> tuple[LinearForm | None, tuple[Location, ...]]:
         return resolved_form(expr, self.unit, self.function, self.constants)
 
     def integer(self, expr: E.Expr) -> tuple[int | None, tuple[Location, ...]]:
@@ -178,7 +178,7 @@ def _slice_numbers(method: _Method, cut: E.Slice, line: int) -> Iterator[LayoutN
 
 
 def _strides(
-    method: _Method, form: Form, line: int, rests_on: tuple[Location, ...]
+    method: _Method, form: LinearForm, line: int, rests_on: tuple[Location, ...]
 ) -> Iterator[LayoutNumber]:
     for symbols, factor in form.terms.items():
         if len(symbols) == 1 and factor > 1:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.domain.messages import Endpoint, op_argument
-from checks.domain.ops import callers, calls_of
+from checks.domain.messages import MessageEnd, op_argument
+from checks.domain.ops import calls_of, functions_calling
 from checks.eval.constants.lookup import Constants
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
@@ -52,7 +52,7 @@ class BufferReads:
         self._side = side
         self._numbers: dict[tuple[object, ...], list[LayoutNumber]] = {}
 
-    def of_receiver(self, end: Endpoint) -> Iterator[BufferRead]:
+    def of_receiver(self, end: MessageEnd) -> Iterator[BufferRead]:
         """Every call of the ops of `end` in product code, with an attribute as its buffer."""
         for op in end.unit.ops:
             kernels = end.unit.named(op.kernel.rsplit("::", 1)[-1])
@@ -86,7 +86,7 @@ class BufferReads:
         return self._numbers[key]
 
 
-def _params_by_position(end: Endpoint, kernel: Function) -> dict[int, str]:
+def _params_by_position(end: MessageEnd, kernel: Function) -> dict[int, str]:
     """Position in a call of the op -> the receiver's parameter that gets the argument."""
     names = [param.name for param in kernel.params]
     params: dict[int, str] = {}
@@ -98,7 +98,7 @@ def _params_by_position(end: Endpoint, kernel: Function) -> dict[int, str]:
 
 
 def _reads_in(unit: SourceFile, op: str, params: dict[int, str]) -> Iterator[BufferRead]:
-    for function in callers(op, unit):
+    for function in functions_calling(op, unit):
         if not function.owner:
             continue
         for call, guards in calls_of(function.body):

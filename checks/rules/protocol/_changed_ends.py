@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from checks.core.change import ChangeSet, FileChange
 from checks.core.finding import Side
-from checks.domain.messages import Endpoint, Messages
+from checks.domain.messages import MessageEnd, Messages
 from checks.domain.struct_layouts import StructField
 from checks.lang.ir.source_file import Constant, SourceFile, Struct
 from checks.lang.source import language
@@ -32,8 +32,8 @@ Layout = list[tuple[str, str, tuple[int | None, ...]]]
 class ChangedEnd:
     """An end of a message before and after the change."""
 
-    old: Endpoint
-    new: Endpoint
+    old: MessageEnd
+    new: MessageEnd
 
 
 def changed_ends(change: ChangeSet, head: Messages, base: Messages) -> Iterator[ChangedEnd]:
@@ -50,20 +50,20 @@ def changed_ends(change: ChangeSet, head: Messages, base: Messages) -> Iterator[
                 yield ChangedEnd(old, new)
 
 
-def _ends_of_file(file: FileChange, change: ChangeSet, head: Messages) -> Iterator[Endpoint]:
+def _ends_of_file(file: FileChange, change: ChangeSet, head: Messages) -> Iterator[MessageEnd]:
     path = file.head_path
     if path is None or language(path) != "cpp":
         return
-    if not head.may_speak(path) and not path.endswith(_HEADERS):
+    if not head.may_hold_ends(path) and not path.endswith(_HEADERS):
         return
     unit = change.unit(path)
     if unit is None:
         return
-    yield from head.of_unit(unit)
+    yield from head.ends_in(unit)
     for struct in _touched_structs(unit, file)[:_MOST_STRUCTS]:
         if not struct.members:
             continue
-        for end in head.speaking(struct.name):
+        for end in head.ends_of_struct(struct.name):
             if end.struct == struct:
                 yield end
 
@@ -81,7 +81,7 @@ def _touched_structs(unit: SourceFile, file: FileChange) -> list[Struct]:
     return touched
 
 
-def end_before(end: Endpoint, change: ChangeSet, base: Messages) -> Endpoint | None:
+def end_before(end: MessageEnd, change: ChangeSet, base: Messages) -> MessageEnd | None:
     """The same end in the base tree."""
     file = change.changed(end.unit.path)
     if file is None and change.changed(end.struct.path) is None:
@@ -90,13 +90,13 @@ def end_before(end: Endpoint, change: ChangeSet, base: Messages) -> Endpoint | N
     unit = change.unit(path, Side.BASE) if path else None
     if unit is None:
         return None
-    for old in base.of_unit(unit):
+    for old in base.ends_in(unit):
         if (old.function.qualname, old.role) == (end.function.qualname, end.role):
             return old
     return None
 
 
-def layout_of(end: Endpoint, messages: Messages) -> Layout:
+def layout_of(end: MessageEnd, messages: Messages) -> Layout:
     """The members of the end's struct, with one name for each type."""
     fields = messages.structs.layout(end.struct, end.unit)
     return [(field.name, plain_type(field), field.dims) for field in fields]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.domain.messages import Endpoint
+from checks.domain.messages import MessageEnd
 from checks.lang.source import language
 from checks.rules.protocol._buffer_reads import BufferRead
 from checks.rules.protocol._changed_ends import ChangedEnd, changed_ends
@@ -29,7 +29,7 @@ class LayoutMismatch:
     """A number that both ends had in common as `was`; now Python has `python` and C++ has `cpp`."""
 
     read: BufferRead
-    end: Endpoint
+    end: MessageEnd
     python: LayoutNumber
     cpp: LayoutNumber
     was: int | str

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from checks.core.finding import Location
 from checks.eval.constants.lookup import Constants
-from checks.eval.linear import Form, form_of
+from checks.eval.linear import LinearForm, form_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 
@@ -39,7 +39,7 @@ def kinds_and_values(numbers: list[LayoutNumber]) -> list[tuple[str, int | str]]
 
 def resolved_form(
     expr: E.Expr, unit: SourceFile, function: Function, constants: Constants
-) -> tuple[Form | None, tuple[Location, ...]]:
+) -> tuple[LinearForm | None, tuple[Location, ...]]:
     """`expr` as a linear form, with every name that is certainly a number replaced by it.
 
     The second item are the definitions of the replaced names.

@@ -10,7 +10,7 @@ from checks.core.change import FileChange
 from checks.core.finding import Side
 from checks.core.words import word_regex
 from checks.domain.message_roles import RECEIVE
-from checks.domain.messages import Endpoint
+from checks.domain.messages import MessageEnd
 from checks.lang.ir import expr as E
 from checks.lang.source import language
 from checks.rules.protocol._changed_ends import ChangedEnd, end_before
@@ -36,7 +36,7 @@ class ReadReceiver:
 
 def read_receivers(sides: LayoutSides, changed: list[ChangedEnd]) -> Iterator[ReadReceiver]:
     """The receivers of a changed message, and those that a changed Python class reads from."""
-    candidates: list[tuple[Endpoint, bool]] = []
+    candidates: list[tuple[MessageEnd, bool]] = []
     for ends in changed:
         candidates.append((ends.new, True))
         candidates += [(peer, True) for peer in sides.head.peers(ends.new)]
@@ -52,7 +52,7 @@ def read_receivers(sides: LayoutSides, changed: list[ChangedEnd]) -> Iterator[Re
             yield ReadReceiver(ChangedEnd(old, end), cpp_changed)
 
 
-def _read_by_changed_python(sides: LayoutSides) -> Iterator[Endpoint]:
+def _read_by_changed_python(sides: LayoutSides) -> Iterator[MessageEnd]:
     """The receivers whose op a class calls that has another layout or other sentinels now."""
     files = _changed_product_files(sides)
     files += [FileChange("M", path, path) for path in _files_using_changed_constants(files, sides)]
@@ -64,7 +64,7 @@ def _read_by_changed_python(sides: LayoutSides) -> Iterator[Endpoint]:
         if _any_reads_otherwise(sorted(op.decode() for op in ops), files, sides):
             unit = sides.change.unit(path)
             if unit is not None:
-                yield from sides.head.of_unit(unit)
+                yield from sides.head.ends_in(unit)
 
 
 def _changed_product_files(sides: LayoutSides) -> list[FileChange]:

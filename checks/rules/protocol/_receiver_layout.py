@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from checks.core.finding import Location
 from checks.domain.cpp_places import Move
 from checks.domain.message_roles import SEND
-from checks.domain.messages import Endpoint, Messages
+from checks.domain.messages import MessageEnd, Messages
 from checks.eval.linear import difference
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import For
@@ -40,7 +40,7 @@ _DTYPES = {
 }
 
 
-def receiver_layout(end: Endpoint, param: str, messages: Messages) -> Iterator[LayoutNumber]:
+def receiver_layout(end: MessageEnd, param: str, messages: Messages) -> Iterator[LayoutNumber]:
     """What the receiver `end` has for the layout of the buffer `param`.
 
     Where the receiver copies element by element, the senders decide what stands where, and their
@@ -61,7 +61,7 @@ def receiver_layout(end: Endpoint, param: str, messages: Messages) -> Iterator[L
                 yield from _positions(move, peer, messages)
 
 
-def _size(moves: list[Move], end: Endpoint, messages: Messages) -> Iterator[LayoutNumber]:
+def _size(moves: list[Move], end: MessageEnd, messages: Messages) -> Iterator[LayoutNumber]:
     """The elements of all members that are handed on.
 
     Certain where a loop copies that many, whatever was received.
@@ -88,7 +88,7 @@ def _size(moves: list[Move], end: Endpoint, messages: Messages) -> Iterator[Layo
     )
 
 
-def _elements_of_members(moves: list[Move], end: Endpoint, messages: Messages) -> int | None:
+def _elements_of_members(moves: list[Move], end: MessageEnd, messages: Messages) -> int | None:
     dims = {field.name: field.dims for field in messages.structs.layout(end.struct, end.unit)}
     members = dict.fromkeys(move.source.member for move in moves if move.source is not None)
     total = 0
@@ -100,7 +100,7 @@ def _elements_of_members(moves: list[Move], end: Endpoint, messages: Messages) -
     return total
 
 
-def _element_type(moves: list[Move], end: Endpoint, messages: Messages) -> Iterator[LayoutNumber]:
+def _element_type(moves: list[Move], end: MessageEnd, messages: Messages) -> Iterator[LayoutNumber]:
     types = {_DTYPES.get(move.target.element.removeprefix("const ").strip()) for move in moves}
     dtype = types.pop() if len(types) == 1 else None
     if dtype is not None:
@@ -116,7 +116,7 @@ def _is_copy(move: Move) -> bool:
     return isinstance(target, E.Name) and difference(target, move.source.index) == 0
 
 
-def _loop_stop(move: Move, end: Endpoint, messages: Messages) -> int | None:
+def _loop_stop(move: Move, end: MessageEnd, messages: Messages) -> int | None:
     loop = _loop(move)
     if loop is None or loop.stop is None:
         return None
@@ -134,7 +134,7 @@ def _loop(move: Move) -> For | None:
     return None
 
 
-def _positions(move: Move, end: Endpoint, messages: Messages) -> Iterator[LayoutNumber]:
+def _positions(move: Move, end: MessageEnd, messages: Messages) -> Iterator[LayoutNumber]:
     """The offsets and strides in the index that a store writes to."""
     index = move.target.index
     if index is None:
@@ -159,7 +159,7 @@ def _positions(move: Move, end: Endpoint, messages: Messages) -> Iterator[Layout
                 yield LayoutNumber(STRIDE, row.value, place, excerpt, row.locations)
 
 
-def _quoted(move: Move, end: Endpoint, messages: Messages) -> tuple[Location, str]:
+def _quoted(move: Move, end: MessageEnd, messages: Messages) -> tuple[Location, str]:
     """Where a store stands, and its line."""
     place = Location(end.unit.path, move.line, side=messages.side)
     return place, end.unit.text(move.line).strip()

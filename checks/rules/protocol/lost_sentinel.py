@@ -36,7 +36,7 @@ from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity, Side
 from checks.domain.message_roles import SEND
-from checks.domain.messages import Endpoint, Messages
+from checks.domain.messages import MessageEnd, Messages
 from checks.domain.ops import OpInfo, Ops
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import SourceFile
@@ -56,7 +56,7 @@ class LostSentinel:
     old: int
     new: SentinelUse
     kept: SentinelUse
-    end: Endpoint
+    end: MessageEnd
     sender_changed: bool
 
 
@@ -122,7 +122,9 @@ def _altered(
             yield old_values.pop(), new
 
 
-def _reading_classes(receivers: list[Endpoint], sides: LayoutSides) -> list[tuple[SourceFile, str]]:
+def _reading_classes(
+    receivers: list[MessageEnd], sides: LayoutSides
+) -> list[tuple[SourceFile, str]]:
     """(file, class) of everything that reads a buffer of `receivers`, each once."""
     classes: dict[tuple[str, str], SourceFile] = {}
     for receiver in receivers:
@@ -158,7 +160,7 @@ def _may_alter_comparison(file: FileChange, unit: SourceFile) -> bool:
     return False
 
 
-def _sent_to(receiver: Endpoint, sides: LayoutSides) -> list[SentinelUse]:
+def _sent_to(receiver: MessageEnd, sides: LayoutSides) -> list[SentinelUse]:
     """The sentinels that the senders of a message store into it, their own and their callers'."""
     uses: list[SentinelUse] = []
     for peer in sides.head.peers(receiver):
@@ -168,7 +170,7 @@ def _sent_to(receiver: Endpoint, sides: LayoutSides) -> list[SentinelUse]:
     return uses
 
 
-def _written(sender: Endpoint, messages: Messages) -> list[SentinelUse]:
+def _written(sender: MessageEnd, messages: Messages) -> list[SentinelUse]:
     """The sentinels that a sender stores into the message as they are."""
     uses: list[SentinelUse] = []
     for move in messages.writes(sender):
@@ -187,7 +189,7 @@ def _written(sender: Endpoint, messages: Messages) -> list[SentinelUse]:
     return uses
 
 
-def _passed(sender: Endpoint, change: ChangeSet, messages: Messages) -> list[SentinelUse]:
+def _passed(sender: MessageEnd, change: ChangeSet, messages: Messages) -> list[SentinelUse]:
     """The sentinels that Python passes for a parameter which the sender stores into the message."""
     ops = Ops.of(change, messages.side)
     stored = _stored_params(sender, messages)
@@ -200,7 +202,7 @@ def _passed(sender: Endpoint, change: ChangeSet, messages: Messages) -> list[Sen
     return uses
 
 
-def _stored_params(sender: Endpoint, messages: Messages) -> set[str]:
+def _stored_params(sender: MessageEnd, messages: Messages) -> set[str]:
     """The parameters of a sender from which a value goes into the message."""
     names: set[str] = set()
     for move in messages.writes(sender):

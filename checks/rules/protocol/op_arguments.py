@@ -42,9 +42,9 @@ from checks.core.finding import (
     Severity,
     Side,
 )
-from checks.domain.call_targets import Targets, nearest_imports
-from checks.domain.hardware_reach import excluded
-from checks.domain.ops import OpInfo, Ops, callers, calls_of
+from checks.domain.call_targets import CallTargets, nearest_imports
+from checks.domain.hardware_reach import is_excluded
+from checks.domain.ops import OpInfo, Ops, calls_of, functions_calling
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.source import language
@@ -71,7 +71,7 @@ class _OpsOfTest:
         possible = []
         for op in ops:
             hardware = self.config.hardware_of(op.unit.path)
-            if not excluded(guards, hardware, self.config):
+            if not is_excluded(guards, hardware, self.config):
                 possible.append(op)
         return possible
 
@@ -135,8 +135,8 @@ def _ops_of_test(path: str, infos: tuple[OpInfo, ...], config: Config) -> _OpsOf
 def _wrong_calls(
     name: str, ops_of_test: _OpsOfTest, unit: SourceFile, change: ChangeSet
 ) -> Iterator[_WrongCall]:
-    targets = Targets.of_change(change)
-    for function in callers(name, unit):
+    targets = CallTargets.of_change(change)
+    for function in functions_calling(name, unit):
         for call, guards in calls_of(function.body):
             if call.func != E.Name(name) or E.starred(call):
                 continue

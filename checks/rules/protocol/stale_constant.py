@@ -42,7 +42,7 @@ from checks.core.finding import (
     Severity,
     Side,
 )
-from checks.domain.messages import Endpoint
+from checks.domain.messages import MessageEnd
 from checks.lang.ir.source_file import Constant
 from checks.lang.source import language
 from checks.rules.protocol._changed_ends import Layout, constant_at, end_before, layout_of
@@ -108,9 +108,9 @@ def _stale_constants(diff: LayoutDiff) -> Iterator[StaleConstant]:
             yield StaleConstant(copy, change)
 
 
-def _constants_of_messages(diff: LayoutDiff) -> dict[Location, Endpoint]:
+def _constants_of_messages(diff: LayoutDiff) -> dict[Location, MessageEnd]:
     """Where the constants are defined that a message rests on, each with an end of that message."""
-    ends: dict[Location, Endpoint] = {}
+    ends: dict[Location, MessageEnd] = {}
     for mismatch in diff.mismatches:
         if mismatch.is_certain:
             for place in mismatch.python.rests_on:
@@ -121,7 +121,7 @@ def _constants_of_messages(diff: LayoutDiff) -> dict[Location, Endpoint]:
     return ends
 
 
-def _constants_of_struct(end: Endpoint, sides: LayoutSides) -> Iterator[Location]:
+def _constants_of_struct(end: MessageEnd, sides: LayoutSides) -> Iterator[Location]:
     """The definitions that the sizes of an end's struct rest on."""
     home = sides.change.unit(end.struct.path) or end.unit
     for member in end.struct.members:
@@ -174,7 +174,7 @@ def _copies_with_old_value(
         value = sides.head.constants.value_of(copy)
         if unit is None or value is None or value.value != change.old:
             continue
-        for end in sides.head.of_unit(unit):
+        for end in sides.head.ends_in(unit):
             if _without_names(layout_of(end, sides.head)) == layout:
                 yield copy
                 break
@@ -216,7 +216,7 @@ def _ops_in_files(places: list[Location], sides: LayoutSides) -> list[str]:
     for place in places:
         unit = sides.change.unit(place.path)
         if unit is not None:
-            for end in sides.head.of_unit(unit):
+            for end in sides.head.ends_in(unit):
                 ops.update(dict.fromkeys(end.ops))
     return list(ops)
 

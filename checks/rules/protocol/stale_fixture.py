@@ -46,11 +46,11 @@ from checks.core.finding import (
     Severity,
     Side,
 )
-from checks.eval.interpreter.frames import Failure
-from checks.eval.interpreter.machine import Machine
+from checks.eval.interpreter.frames import CertainFailure
+from checks.eval.interpreter.machine import TestInterpreter
 from checks.eval.interpreter.modules import Modules
-from checks.eval.interpreter.program import Program
-from checks.eval.interpreter.values import GaveUp, Origin, Raised
+from checks.eval.interpreter.program import PatchedModules
+from checks.eval.interpreter.values import BudgetExceeded, SimulatedException, ValueOrigin
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.protocol._tests_of_change import tests_of_change
 
@@ -81,7 +81,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 class _TestRun:
     """What following one test gave; `spent` is the number of expressions that it took."""
 
-    def __init__(self, machine: Machine, spent: int) -> None:
+    def __init__(self, machine: TestInterpreter, spent: int) -> None:
         self.failures = machine.failures
         self.stores = machine.stores
         self.reached = machine.reached
@@ -103,22 +103,22 @@ def _interpret(
 
     limit = min(budget, _BUDGET_OF_TEST)
     modules = change.memo((ID, side), lambda: Modules(module))
-    machine = Machine(Program(modules), is_altered, config.is_test, limit)
+    machine = TestInterpreter(PatchedModules(modules), is_altered, config.is_test, limit)
     try:
         machine.run(test, unit)
-    except (GaveUp, RecursionError, Raised):
+    except (BudgetExceeded, RecursionError, SimulatedException):
         # `Raised` comes here from where no test could catch it, in the set-up of a patch: then the
         # test is not understood, and nothing may be said of it.
         machine.failures.clear()
     return _TestRun(machine, limit - machine.budget)
 
 
-def _came_through_product(failure: Failure, config: Config) -> bool:
+def _came_through_product(failure: CertainFailure, config: Config) -> bool:
     """Whether the failing value came through a line of the product that the change altered."""
     return any(not config.is_test(origin.path) for origin in failure.origins)
 
 
-def _new_failures(failures: list[Failure], base: _TestRun) -> list[Failure]:
+def _new_failures(failures: list[CertainFailure], base: _TestRun) -> list[CertainFailure]:
     """Failures of statements that ran with the old code, and did not fail like this there."""
     old = {(failure.exception, failure.line) for failure in base.failures}
     new = []
@@ -128,7 +128,7 @@ def _new_failures(failures: list[Failure], base: _TestRun) -> list[Failure]:
     return new
 
 
-def _finding(failure: Failure, run: _TestRun, unit: SourceFile, test: Function) -> Finding:
+def _finding(failure: CertainFailure, run: _TestRun, unit: SourceFile, test: Function) -> Finding:
     fixture = _fixture_line(failure, run, unit)
     expression, value = _deciding_statement(failure)
     raised_at = Location(failure.where.path, failure.where.line)
@@ -166,14 +166,14 @@ def _finding(failure: Failure, run: _TestRun, unit: SourceFile, test: Function) 
     )
 
 
-def _fixture_line(failure: Failure, run: _TestRun, unit: SourceFile) -> Location:
+def _fixture_line(failure: CertainFailure, run: _TestRun, unit: SourceFile) -> Location:
     """The write in the test that the failing value came from.
 
     An element says more than an attribute, and of two writes of one kind the later one counts.
     """
     # `stores` has the lines in the order of their last write, with 1 for an attribute and 2 for an
     # element.
-    best: Origin | None = None
+    best: ValueOrigin | None = None
     for line, kind in run.stores.items():
         if line not in failure.origins or line.path != unit.path:
             continue
@@ -184,7 +184,7 @@ def _fixture_line(failure: Failure, run: _TestRun, unit: SourceFile) -> Location
     return Location(best.path, best.line)
 
 
-def _deciding_statement(failure: Failure) -> tuple[str, str]:
+def _deciding_statement(failure: CertainFailure) -> tuple[str, str]:
     """The last altered statement that the failing value came through: its expression, and
     `target = value`."""
     if not failure.trace:
@@ -196,7 +196,7 @@ def _deciding_statement(failure: Failure) -> tuple[str, str]:
     return expression.strip() or text, f"{target.strip()} = {value}"
 
 
-def _changed_line(failure: Failure, unit: SourceFile) -> Origin:
+def _changed_line(failure: CertainFailure, unit: SourceFile) -> ValueOrigin:
     """The altered line of the product that the failing value came through last."""
     if failure.trace:
         return failure.trace[-1][0]

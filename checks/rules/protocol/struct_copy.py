@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.domain.messages import Endpoint
+from checks.domain.messages import MessageEnd
 from checks.domain.struct_layouts import StructField
 from checks.rules.protocol._changed_ends import ChangedEnd, end_before, layout_of, plain_type
 from checks.rules.protocol._layout_diff import layout_diff
@@ -46,8 +46,8 @@ ID = "protocol.struct-copy"
 class StructDifference:
     """Two copies of one struct: where `changed` has `here`, `copy` has `there`."""
 
-    changed: Endpoint
-    copy: Endpoint
+    changed: MessageEnd
+    copy: MessageEnd
     member: str
     here: Definition
     there: Definition
@@ -80,12 +80,12 @@ def _differences(changed: list[ChangedEnd], sides: LayoutSides) -> Iterator[Stru
                 yield difference
 
 
-def _struct_place(end: Endpoint) -> tuple[str, int]:
+def _struct_place(end: MessageEnd) -> tuple[str, int]:
     return end.struct.path, end.struct.start_line
 
 
 def _first_difference(
-    changed: Endpoint, copy: Endpoint, sides: LayoutSides
+    changed: MessageEnd, copy: MessageEnd, sides: LayoutSides
 ) -> StructDifference | None:
     here = sides.head.structs.layout(changed.struct, changed.unit)
     there = sides.head.structs.layout(copy.struct, copy.unit)
@@ -112,7 +112,7 @@ def _is_different(own: StructField, other: StructField) -> bool:
     return own.dims != other.dims
 
 
-def _definition(field: StructField, end: Endpoint) -> Definition:
+def _definition(field: StructField, end: MessageEnd) -> Definition:
     value = field.type + "".join(f"[{dim}]" for dim in field.dims)
     # A member of an inner struct has its line in that struct, which may be in another file.
     is_inner = "." in field.name
@@ -120,7 +120,7 @@ def _definition(field: StructField, end: Endpoint) -> Definition:
     return Definition(f"{end.struct.name}.{field.name}", Location(end.struct.path, line), value)
 
 
-def _whole_struct(end: Endpoint) -> Definition:
+def _whole_struct(end: MessageEnd) -> Definition:
     """What stands for a member that a copy does not have."""
     return Definition(end.struct.name, Location(end.struct.path, end.struct.start_line), "")
 

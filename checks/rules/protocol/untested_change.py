@@ -34,7 +34,7 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Message, Related, Severity
-from checks.domain.messages import Endpoint, Messages
+from checks.domain.messages import MessageEnd, Messages
 from checks.rules.protocol._altered_ends import AlteredEnd, altered_ends
 from checks.rules.protocol._op_coverage import is_tested
 
@@ -75,7 +75,7 @@ def _report_order(altered: AlteredEnd) -> tuple[bool, str, int]:
     return not altered.on_message, altered.place.path, altered.place.start_line
 
 
-def _is_same_message(first: Endpoint, second: Endpoint, messages: Messages) -> bool:
+def _is_same_message(first: MessageEnd, second: MessageEnd, messages: Messages) -> bool:
     """The same message, or the same op's message on other hardware."""
     if set(first.ops) & set(second.ops):
         return True

@@ -8,11 +8,16 @@ from functools import cached_property
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.domain.indices.buffers import calls, words
-from checks.domain.indices.conventions import Convention, Meeting, Product, of_op
-from checks.domain.indices.op_index import Library, OpFacts
-from checks.domain.indices.relevance import Touched, ops_of, touched
-from checks.eval.symbolic.run import Watch
+from checks.domain.indices.buffers import calls, words_of_call
+from checks.domain.indices.conventions import (
+    BoundConvention,
+    Convention,
+    SideIndex,
+    conventions_of_op,
+)
+from checks.domain.indices.op_index import OpFacts, OpIndex
+from checks.domain.indices.relevance import TouchedFunctions, ops_of, touched_functions
+from checks.eval.symbolic.run import IndexNames
 from checks.lang.ir.expr import Call
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.semantics._fixture_checks import FixtureChecks
@@ -33,10 +38,10 @@ class ChangedCalls:
 class IndexComparison:
     """The product after (`head`) and before (`base`) a change, and what happened to its indices."""
 
-    head: Product
-    base: Product
+    head: SideIndex
+    base: SideIndex
     config: Config
-    relevant: Touched
+    relevant: TouchedFunctions
 
     @cached_property
     def changed_ops(self) -> set[str]:
@@ -106,12 +111,12 @@ class IndexComparison:
         for old in self.base.library.facts(facts.name):
             if old.hardware != facts.hardware:
                 continue
-            for candidate in of_op(old):
+            for candidate in conventions_of_op(old):
                 if candidate.same_place == place_before:
                     return candidate
         return None
 
-    def met_before(self, meeting: Meeting, old: Convention) -> bool:
+    def met_before(self, meeting: BoundConvention, old: Convention) -> bool:
         """Whether the op got this buffer and this index before the change too."""
         for candidate in self.base.meetings(meeting.facts.name):
             same_buffers = (candidate.buffer, candidate.index) == (meeting.buffer, meeting.index)
@@ -119,7 +124,7 @@ class IndexComparison:
                 return True
         return False
 
-    def agreed_before(self, reader: Meeting, writer: Meeting) -> bool | None:
+    def agreed_before(self, reader: BoundConvention, writer: BoundConvention) -> bool | None:
         """Whether the two agreed before the change; None where they did not both exist and meet."""
         old_reader = self.convention_before(reader.facts, reader.convention)
         old_writer = self.convention_before(writer.facts, writer.convention)
@@ -129,7 +134,7 @@ class IndexComparison:
             return None
         return old_reader.offset.const == old_writer.offset.const
 
-    def is_unchanged(self, meeting: Meeting) -> bool:
+    def is_unchanged(self, meeting: BoundConvention) -> bool:
         """Whether the op addressed this buffer in the same way before the change."""
         old = self.convention_before(meeting.facts, meeting.convention)
         if old is None or old.offset != meeting.convention.offset:
@@ -158,21 +163,23 @@ def compare_indices(change: ChangeSet, config: Config) -> IndexComparison | None
 
 
 def _compare(change: ChangeSet, config: Config) -> IndexComparison | None:
-    watch = Watch(config.semantics.index)
-    relevant = touched(change, config, watch)
+    watch = IndexNames(config.semantics.index)
+    relevant = touched_functions(change, config, watch)
     if not relevant:
         return None
-    head = Product(Library(change, Side.HEAD, config, watch))
-    base = Product(Library(change, Side.BASE, config, watch, head.library))
+    head = SideIndex(OpIndex(change, Side.HEAD, config, watch))
+    base = SideIndex(OpIndex(change, Side.BASE, config, watch, head.library))
     return IndexComparison(head, base, config, relevant)
 
 
 def _addressing(facts: OpFacts) -> set[tuple[object, ...]]:
     """Which position each function of an op takes as the last one, for every buffer."""
-    return {(c.role, c.buffer, c.index, c.access.function, c.offset) for c in of_op(facts)}
+    return {
+        (c.role, c.buffer, c.index, c.access.function, c.offset) for c in conventions_of_op(facts)
+    }
 
 
-def _index_calls(product: Product, path: str, name: str) -> list[Call]:
+def _index_calls(product: SideIndex, path: str, name: str) -> list[Call]:
     """The calls in the Python functions `name` that are given an index, in order.
 
     What is called need not be a known op: that is asked only of functions in which these calls
@@ -188,12 +195,12 @@ def _index_calls(product: Product, path: str, name: str) -> list[Call]:
         if not lines:
             continue
         for call in calls(function.body, lines):
-            if any(watch(word) for word in words(call)):
+            if any(watch(word) for word in words_of_call(call)):
                 found.append(call)
     return found
 
 
-def _lines_with_index(function: Function, unit: SourceFile, watch: Watch) -> list[int]:
+def _lines_with_index(function: Function, unit: SourceFile, watch: IndexNames) -> list[int]:
     lines: list[int] = []
     for number in range(function.start_line, function.end_line + 1):
         text = unit.text(number)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from checks.domain.indices.conventions import Convention, Product, conventions, of_op
+from checks.domain.indices.conventions import Convention, SideIndex, conventions, conventions_of_op
 from checks.domain.indices.op_index import OpFacts
-from checks.eval.symbolic.parameters import keys_of
+from checks.eval.symbolic.parameters import find_dict_keys
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.semantics._fixture_fill import FixtureUse, fill_extent
 from checks.rules.semantics._fixtures import fixture_uses
@@ -45,7 +45,7 @@ class FixtureCheck:
 class FixtureChecks:
     """The fixtures and references of the tests of one side of a change."""
 
-    def __init__(self, product: Product) -> None:
+    def __init__(self, product: SideIndex) -> None:
         self.library = product.library
         self._by_path: dict[str, list[FixtureCheck]] = {}
 
@@ -83,7 +83,7 @@ class FixtureChecks:
         """Whether a function of a test file works with an index, and is no test itself."""
         if function.name.startswith("test"):
             return False
-        names = {p.name for p in function.params}.union(*keys_of(function).values())
+        names = {p.name for p in function.params}.union(*find_dict_keys(function).values())
         return any(self.library.watch(name) for name in names)
 
     def _implementations(self, op: str, unit: SourceFile) -> list[OpFacts]:
@@ -103,7 +103,7 @@ class FixtureChecks:
         return known if len(known) == 1 else []
 
     def _fixtures(self, call: FixtureUse, facts: OpFacts) -> Iterator[FixtureCheck]:
-        for convention in of_op(facts):
+        for convention in conventions_of_op(facts):
             if convention.role != "read":
                 continue
             buffer, index = convention.buffer, convention.index
@@ -126,7 +126,7 @@ class FixtureChecks:
         self, call: FixtureUse, facts: OpFacts, function: Function
     ) -> Iterator[FixtureCheck]:
         for reference in conventions(self.library.function_accesses(function)):
-            for convention in of_op(facts):
+            for convention in conventions_of_op(facts):
                 if not _is_comparable(reference, convention):
                     continue
                 yield FixtureCheck(

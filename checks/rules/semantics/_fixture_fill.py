@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from checks.eval.symbolic.affine import Linear, Offset
-from checks.eval.symbolic.values import Pointer, Value
+from checks.eval.symbolic.values import Pointer, SymbolicValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class FixtureUse:
     callee: str
     test: str
     line: int
-    args: tuple[Value, ...]
-    keywords: tuple[tuple[str, Value], ...]
+    args: tuple[SymbolicValue, ...]
+    keywords: tuple[tuple[str, SymbolicValue], ...]
     contents: dict[str, UniformContent]
     writes: tuple[Write, ...]
 
-    def arguments(self, params: Iterable[str]) -> dict[str, Value]:
+    def arguments(self, params: Iterable[str]) -> dict[str, SymbolicValue]:
         """Parameter to the value that is passed for it."""
         positional = dict(zip(params, self.args, strict=False))
         return {**positional, **dict(self.keywords)}
@@ -97,7 +97,7 @@ def fill_extent(
 
 
 def _start(
-    call: FixtureUse, arguments: dict[str, Value], content: UniformContent, base: Offset
+    call: FixtureUse, arguments: dict[str, SymbolicValue], content: UniformContent, base: Offset
 ) -> Linear | None:
     """The index's value in the test, plus what the op adds to it."""
     start = content.value

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from checks.eval.symbolic.affine import Linear, number, symbol
-from checks.eval.symbolic.executor import Interpreter
-from checks.eval.symbolic.run import Watch
-from checks.eval.symbolic.values import Pointer, State, Table, Value
+from checks.eval.symbolic.affine import Linear, constant_form, symbol_form
+from checks.eval.symbolic.executor import SymbolicExecutor
+from checks.eval.symbolic.run import IndexNames
+from checks.eval.symbolic.values import BufferTable, PathState, Pointer, SymbolicValue
 from checks.lang.ir.expr import (
     Attr,
     Call,
@@ -40,7 +40,7 @@ PADDING = frozenset({0, -1})
 MOST_NESTED_CALLS = 4
 
 
-def fixture_uses(unit: SourceFile, callees: frozenset[str], watch: Watch) -> list[FixtureUse]:
+def fixture_uses(unit: SourceFile, callees: frozenset[str], watch: IndexNames) -> list[FixtureUse]:
     """Every call of one of `callees` in the tests of a file."""
     if not callees:
         return []
@@ -57,10 +57,12 @@ def fixture_uses(unit: SourceFile, callees: frozenset[str], watch: Watch) -> lis
     return found
 
 
-class FixtureRun(Interpreter):
+class FixtureRun(SymbolicExecutor):
     """The run of one test: what its arrays hold, and the calls of `callees` that it makes."""
 
-    def __init__(self, unit: SourceFile, callees: frozenset[str], watch: Watch, test: str) -> None:
+    def __init__(
+        self, unit: SourceFile, callees: frozenset[str], watch: IndexNames, test: str
+    ) -> None:
         super().__init__(watch, lambda name, path, arity: _function(unit, name, arity), python=True)
         self.callees = callees
         self.test = test
@@ -71,19 +73,19 @@ class FixtureRun(Interpreter):
 
     def run(self, functions: Iterable[Function]) -> list[FixtureUse]:
         """The calls that `functions`, run one after the other, make."""
-        state = State()
+        state = PathState()
         for function in functions:
             self.call_body(function, state)
             state.left = False
         return self.uses
 
-    def branch(self, stmt: If, state: State) -> None:
+    def branch(self, stmt: If, state: PathState) -> None:
         # Which arm a test takes seldom matters to its arrays, so both are run, one after the other.
         for arm in (stmt.then, stmt.orelse):
             self.block(arm, state)
             state.left = False
 
-    def loop(self, stmt: For, state: State) -> None:
+    def loop(self, stmt: For, state: PathState) -> None:
         name = dotted(stmt.target) if stmt.target is not None else None
         if name:
             state.env[name] = self.unknown(name)
@@ -92,12 +94,14 @@ class FixtureRun(Interpreter):
         self.breaks.pop()
         state.left = False
 
-    def number(self, value: Value, state: State | None) -> Linear | None:
+    def number(self, value: SymbolicValue, state: PathState | None) -> Linear | None:
         if isinstance(value, Pointer) and value.buffer in self.contents:
             return self.contents[value.buffer].value
         return super().number(value, state)
 
-    def store(self, target: Expr, op: str, value: Value, line: int, state: State) -> None:
+    def store(
+        self, target: Expr, op: str, value: SymbolicValue, line: int, state: PathState
+    ) -> None:
         place = self.place(target, state) if isinstance(target, Index) else None
         if place is None or not isinstance(target, Index):
             super().store(target, op, value, line, state)
@@ -117,7 +121,7 @@ class FixtureRun(Interpreter):
         where = self.stack[-1]
         self.contents[buffer] = UniformContent(filler, where.path, line, where.qualname)
 
-    def element(self, expr: Index, state: State) -> Value:
+    def element(self, expr: Index, state: PathState) -> SymbolicValue:
         match expr:
             case Index(base=Attr(base=array, name="shape"), indices=(Const(value=0),)):
                 length = self.literal_length(array, state)
@@ -125,14 +129,14 @@ class FixtureRun(Interpreter):
                     return length
         return super().element(expr, state)
 
-    def literal_length(self, array: Expr, state: State) -> Linear | None:
+    def literal_length(self, array: Expr, state: PathState) -> Linear | None:
         """How many elements an array has that was written as a literal."""
         value = self.value(array, state)
         if isinstance(value, Pointer) and value.buffer in self.literals:
-            return number(len(self.literals[value.buffer]))
+            return constant_form(len(self.literals[value.buffer]))
         return None
 
-    def call(self, expr: Call, state: State) -> Value:
+    def call(self, expr: Call, state: PathState) -> SymbolicValue:
         name = callee(expr)
         if name in self.callees:
             self.note_call(name, expr, state)
@@ -147,21 +151,21 @@ class FixtureRun(Interpreter):
                 return length
         return self.helper_result(expr, state)
 
-    def helper_result(self, expr: Call, state: State) -> Value:
+    def helper_result(self, expr: Call, state: PathState) -> SymbolicValue:
         """What a function of the test file gives back."""
         result = super().call(expr, state)
-        if isinstance(result, Pointer) or (isinstance(result, Table) and result.items):
+        if isinstance(result, Pointer) or (isinstance(result, BufferTable) and result.items):
             return result
         # A helper that rebuilds a dict in a loop (`{k: to_tensor(v)}`) gives the same arrays again.
         arguments = [self.value(argument, state) for argument in expr.args]
-        tables = [value for value in arguments if isinstance(value, Table)]
+        tables = [value for value in arguments if isinstance(value, BufferTable)]
         return tables[0] if len(tables) == 1 else result
 
-    def note_call(self, name: str, expr: Call, state: State) -> None:
-        args: list[Value] = []
+    def note_call(self, name: str, expr: Call, state: PathState) -> None:
+        args: list[SymbolicValue] = []
         for argument in expr.args:
             args += self.argument_values(argument, state)
-        keywords: list[tuple[str, Value]] = []
+        keywords: list[tuple[str, SymbolicValue]] = []
         for keyword, value in expr.keywords:
             keywords += self.keyword_values(keyword, value, state)
         contents, writes = dict(self.contents), tuple(self.writes)
@@ -169,29 +173,31 @@ class FixtureRun(Interpreter):
             FixtureUse(name, self.test, expr.line, tuple(args), tuple(keywords), contents, writes)
         )
 
-    def argument_values(self, expr: Expr, state: State) -> tuple[Value, ...]:
+    def argument_values(self, expr: Expr, state: PathState) -> tuple[SymbolicValue, ...]:
         """The values of an argument: one for each item of a dict for `*inputs.values()`."""
         match expr:
             case Unary(op="*", operand=Call(func=Attr(base=base, name="values"), args=())):
                 table = self.value(base, state)
-                if not isinstance(table, Table):
+                if not isinstance(table, BufferTable):
                     return (None,)
                 return tuple(value for _, value in table.items)
             case _:
                 return (self.value(expr, state),)
 
-    def keyword_values(self, name: str, expr: Expr, state: State) -> tuple[tuple[str, Value], ...]:
+    def keyword_values(
+        self, name: str, expr: Expr, state: PathState
+    ) -> tuple[tuple[str, SymbolicValue], ...]:
         """The parameter and value of a keyword argument: of every item of a dict for `**inputs`."""
         value = self.value(expr, state)
         if name != "**":
             return ((name, value),)
-        return value.items if isinstance(value, Table) else ()
+        return value.items if isinstance(value, BufferTable) else ()
 
-    def filler(self, expr: Call, state: State) -> Linear | None:
+    def filler(self, expr: Call, state: PathState) -> Linear | None:
         """The number with which a constructor such as `zeros` or `full` fills its array."""
         name = callee(expr)
         if name in CONSTANT_FILLERS:
-            return number(CONSTANT_FILLERS[name])
+            return constant_form(CONSTANT_FILLERS[name])
         value = dict(expr.keywords).get("fill_value")
         if value is None and len(expr.args) > 1:
             value = expr.args[1]
@@ -203,26 +209,28 @@ class FixtureRun(Interpreter):
             self.set_content(array.buffer, filler, line)
         return array
 
-    def converted(self, expr: Call, state: State) -> Value:
+    def converted(self, expr: Call, state: PathState) -> SymbolicValue:
         """`to_tensor(x)`: the same array, or a new one from a literal."""
         literal = _literal_row(expr.args[0])
         if literal is None:
             value = self.value(expr.args[0], state)
             return replace(value, row=False) if isinstance(value, Pointer) else value
-        filler = number(literal[0]) if len(set(literal)) == 1 else None
+        filler = constant_form(literal[0]) if len(set(literal)) == 1 else None
         array = self.new_array(filler, expr.line)
         self.literals[array.buffer] = literal
-        last = number(_last_unpadded(literal))
+        last = constant_form(_last_unpadded(literal))
         self.writes.append(Write(array.buffer, last, expr.line, guessed=True))
         return array
 
-    def relevant(self, args: list[Value], words: dict[str, Value], state: State) -> bool:
+    def relevant(
+        self, args: list[SymbolicValue], words: dict[str, SymbolicValue], state: PathState
+    ) -> bool:
         return len(self.stack) < MOST_NESTED_CALLS
 
-    def named(self, expr: Name | Attr, state: State) -> Value:
+    def named(self, expr: Name | Attr, state: PathState) -> SymbolicValue:
         name = dotted(expr)
         if isinstance(expr, Name) and name not in state.env:
-            return symbol("opaque", expr.id)
+            return symbol_form("opaque", expr.id)
         return super().named(expr, state)
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.finding import Location, Message, Side, Step
-from checks.domain.messages import Endpoint, Messages
+from checks.core.finding import DerivationStep, Location, Message, Side
+from checks.domain.messages import MessageEnd, Messages
 from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
@@ -91,13 +91,13 @@ class GateChange:
         found = rank_calls(self.after.function, self.unit, self.rank, self.flag, change, config)
         return list(found)
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[DerivationStep, ...]:
         """Evidence: the gate before and after the change."""
         before, after = self.before.first_line, self.after.first_line
         base_place = Location(self.base_unit.path, before, before, Side.BASE)
         return (
-            Step(base_place, line_of(self.base_unit, before), Message("gate-before")),
-            Step(self.place, line_of(self.unit, after), Message("gate-after")),
+            DerivationStep(base_place, line_of(self.base_unit, before), Message("gate-before")),
+            DerivationStep(self.place, line_of(self.unit, after), Message("gate-after")),
         )
 
 
@@ -167,10 +167,10 @@ def _same_transfers(
 
 def _endpoints(
     unit: SourceFile, change: ChangeSet, config: Config, side: Side
-) -> tuple[Endpoint, ...]:
+) -> tuple[MessageEnd, ...]:
     if language(unit.path) != "cpp":
         return ()
-    return Messages.of(change, config, side).of_unit(unit)
+    return Messages.of(change, config, side).ends_in(unit)
 
 
 def _opened_by_parameter(rows: tuple[TruthRow, ...], before: RankGate, after: RankGate) -> bool:

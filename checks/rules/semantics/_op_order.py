@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from checks.core.finding import Location, Step
-from checks.domain.indices.buffers import Site
-from checks.domain.indices.conventions import Product
+from checks.core.finding import DerivationStep, Location
+from checks.domain.indices.buffers import OpSite
+from checks.domain.indices.conventions import SideIndex
 from checks.domain.indices.op_index import OpFacts
-from checks.eval.symbolic.values import Access
+from checks.eval.symbolic.values import BufferAccess
 from checks.rules.semantics import _report
 
 # Names the parameters of an op that hold an amount which it takes off an index.
@@ -22,7 +22,7 @@ class BoundCall:
     """A call of an op, with the implementation that it reaches on one hardware."""
 
     facts: OpFacts
-    site: Site
+    site: OpSite
 
     @cached_property
     def buffers(self) -> dict[str, str]:
@@ -53,11 +53,11 @@ class PrematureUse:
     index_param: str
     amount_param: str
 
-    def is_reduced(self, access: Access) -> bool:
+    def is_reduced(self, access: BufferAccess) -> bool:
         """Whether an access of `user` takes the amount off this index."""
         return access.index == self.index_param and (self.amount_param, -1) in access.lag
 
-    def args(self, access: Access) -> dict[str, str]:
+    def args(self, access: BufferAccess) -> dict[str, str]:
         """What a message about `access` may name."""
         return {
             "op": self.user.facts.name,
@@ -81,7 +81,7 @@ def subtracted_amounts(facts: OpFacts) -> set[str]:
 
 
 def premature_uses(
-    product: Product,
+    product: SideIndex,
     functions: Collection[tuple[str, str]],
     ops: set[str],
     amounts_of: FindAmounts,
@@ -103,7 +103,7 @@ def premature_uses(
                 yield from _uses_before_move(calls, index, amounts_of)
 
 
-def _bound_calls(product: Product, path: str, function: str) -> list[BoundCall]:
+def _bound_calls(product: SideIndex, path: str, function: str) -> list[BoundCall]:
     """The calls of a Python function that give an index to an op, in order."""
     bound: list[BoundCall] = []
     for site in product.buffers.within(path, {function}):
@@ -164,7 +164,9 @@ def _first_move(calls: list[BoundCall], index: str, amounts_of: FindAmounts) -> 
     return 0
 
 
-def order_evidence(product: Product, use: PrematureUse, access: Access) -> tuple[Step, ...]:
+def order_evidence(
+    product: SideIndex, use: PrematureUse, access: BufferAccess
+) -> tuple[DerivationStep, ...]:
     """The two calls in their order, and the line that advances the index."""
     args = use.args(access)
     user_site, mover_site = use.user.site, use.mover.site

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.domain.indices.conventions import Meeting
+from checks.domain.indices.conventions import BoundConvention
 from checks.rules.semantics._comparison import IndexComparison
 
 
-def opposed_readers(indices: IndexComparison) -> Iterator[tuple[Meeting, Meeting]]:
+def opposed_readers(indices: IndexComparison) -> Iterator[tuple[BoundConvention, BoundConvention]]:
     """Every (reader, writer) of one buffer that disagree since this change touched one of them."""
     concerned = indices.moved_ops | indices.changed_calls.ops
     seen: set[tuple[object, object]] = set()
@@ -31,7 +31,7 @@ def opposed_readers(indices: IndexComparison) -> Iterator[tuple[Meeting, Meeting
                 yield reader, writer
 
 
-def _pairs(indices: IndexComparison, op: str) -> Iterator[tuple[Meeting, Meeting]]:
+def _pairs(indices: IndexComparison, op: str) -> Iterator[tuple[BoundConvention, BoundConvention]]:
     """(reader, writer) for each use that `op` makes of a buffer, and each op on the other side."""
     for meeting in indices.head.meetings(op):
         writes = meeting.convention.role == "write"
@@ -45,7 +45,9 @@ def _pairs(indices: IndexComparison, op: str) -> Iterator[tuple[Meeting, Meeting
                 yield meeting, partner
 
 
-def has_own_writer(indices: IndexComparison, reader: Meeting, writer: Meeting) -> bool:
+def has_own_writer(
+    indices: IndexComparison, reader: BoundConvention, writer: BoundConvention
+) -> bool:
     """Whether another writer of the buffer agrees with the reader.
 
     It counts if it settles the index too, or if the function that calls the reader calls it as

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from checks.domain.messages import Endpoint, snake
+from checks.domain.messages import MessageEnd, snake
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.render import source_of
@@ -79,7 +79,7 @@ class TruthRow:
         return ", ".join(f"{name} = {value}" for name, value in self.values)
 
 
-def rank_gates(function: Function, endpoints: tuple[Endpoint, ...]) -> list[RankGate]:
+def rank_gates(function: Function, endpoints: tuple[MessageEnd, ...]) -> list[RankGate]:
     """The gates of the transfers that `function` calls, or of its end if it is named as one."""
     transfer_lines = {e.line for e in endpoints if e.function.qualname == function.qualname}
     gates: list[RankGate] = []

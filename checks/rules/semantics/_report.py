@@ -7,18 +7,18 @@ from collections.abc import Iterable, Iterator
 
 from checks.core.finding import (
     Definition,
+    DerivationStep,
     Edit,
     Finding,
     Fix,
     Location,
     Message,
     Related,
-    Step,
 )
-from checks.domain.indices.conventions import Meeting
-from checks.domain.indices.op_index import Library
+from checks.domain.indices.conventions import BoundConvention
+from checks.domain.indices.op_index import OpIndex
 from checks.eval.symbolic.affine import Offset
-from checks.eval.symbolic.values import Access
+from checks.eval.symbolic.values import BufferAccess
 
 
 def position(index: str, offset: Offset | int) -> str:
@@ -42,32 +42,32 @@ def _constant(offset: Offset | int) -> int:
     return offset if isinstance(offset, int) else offset.const
 
 
-def access_location(access: Access) -> Location:
+def access_location(access: BufferAccess) -> Location:
     return Location(access.path, access.first or access.line, access.line)
 
 
-def meeting_location(meeting: Meeting) -> Location:
+def meeting_location(meeting: BoundConvention) -> Location:
     """The lines on which the op addresses the buffer."""
     return access_location(meeting.convention.access)
 
 
-def excerpt(library: Library, place: Location) -> str:
+def excerpt(library: OpIndex, place: Location) -> str:
     unit = library.unit(place.path)
     return unit.text(place.start_line, place.end_line) if unit else ""
 
 
-def last_position(library: Library, meeting: Meeting) -> Definition:
+def last_position(library: OpIndex, meeting: BoundConvention) -> Definition:
     """Evidence: where a writer puts the last token, or where a reader expects it."""
     place = meeting_location(meeting)
     value = position(meeting.convention.index, meeting.convention.offset)
     return Definition(meeting.buffer, place, value, excerpt(library, place))
 
 
-def step(library: Library, place: Location, key: str, **args: object) -> Step:
-    return Step(place, excerpt(library, place), Message(key, args))
+def step(library: OpIndex, place: Location, key: str, **args: object) -> DerivationStep:
+    return DerivationStep(place, excerpt(library, place), Message(key, args))
 
 
-def call_sites(*meetings: Meeting) -> tuple[Related, ...]:
+def call_sites(*meetings: BoundConvention) -> tuple[Related, ...]:
     """Where ops get their buffers."""
     places: list[Related] = []
     for meeting in meetings:
@@ -77,7 +77,7 @@ def call_sites(*meetings: Meeting) -> tuple[Related, ...]:
     return tuple(places)
 
 
-def shift_fix(library: Library, place: Location, shift: int) -> Fix | None:
+def shift_fix(library: OpIndex, place: Location, shift: int) -> Fix | None:
     """`place` without a written `+ 1` or `- 1`, where that moves its value by `shift`.
 
     Only a guess at the author's words: the review keeps it if the rule, run again, is satisfied by

@@ -13,7 +13,7 @@ from checks.core.finding import (
     Related,
     Severity,
 )
-from checks.domain.indices.conventions import Meeting
+from checks.domain.indices.conventions import BoundConvention
 from checks.rules.semantics import _report
 from checks.rules.semantics._comparison import IndexComparison
 from checks.rules.semantics._fixture_checks import FixtureCheck
@@ -75,14 +75,14 @@ def _group(indices: IndexComparison, check: FixtureCheck) -> tuple[object, ...]:
     return "test", check.path, check.line, check.op.name, check.kind
 
 
-def _writer(indices: IndexComparison, check: FixtureCheck) -> Meeting | None:
+def _writer(indices: IndexComparison, check: FixtureCheck) -> BoundConvention | None:
     """The settled writer of the buffer that the op reads."""
     if check.convention.role != "read":
         return None
     return indices.head.writer(check.op, check.convention)
 
 
-def _writer_for_test(indices: IndexComparison, check: FixtureCheck) -> Meeting | None:
+def _writer_for_test(indices: IndexComparison, check: FixtureCheck) -> BoundConvention | None:
     """The settled writer that agrees with the test and not with the op."""
     writer = _writer(indices, check)
     if writer is None or writer.convention.offset.const != check.last:

@@ -31,8 +31,8 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
-from checks.domain.indices.conventions import Product
-from checks.eval.symbolic.values import Access
+from checks.domain.indices.conventions import SideIndex
+from checks.eval.symbolic.values import BufferAccess
 from checks.rules.semantics import _report
 from checks.rules.semantics._comparison import IndexComparison, compare_indices
 from checks.rules.semantics._op_order import (
@@ -67,12 +67,12 @@ def _early_calls(indices: IndexComparison) -> Iterator[Finding]:
                 yield _finding(indices.head, use, access)
 
 
-def _reduced_accesses(use: PrematureUse) -> list[Access]:
+def _reduced_accesses(use: PrematureUse) -> list[BufferAccess]:
     """Where the op reads or compares with the round's tokens taken off the index."""
     return [a for a in use.user.facts.accesses if a.kind != "write" and use.is_reduced(a)]
 
 
-def _was_early(base: Product, use: PrematureUse, access: Access) -> bool:
+def _was_early(base: SideIndex, use: PrematureUse, access: BufferAccess) -> bool:
     """Whether the op was called too early before the change too.
 
     The function that calls it may have been renamed, so any function counts.
@@ -86,7 +86,7 @@ def _was_early(base: Product, use: PrematureUse, access: Access) -> bool:
     return False
 
 
-def _finding(product: Product, use: PrematureUse, access: Access) -> Finding:
+def _finding(product: SideIndex, use: PrematureUse, access: BufferAccess) -> Finding:
     place = Location(access.path, access.line)
     return Finding(
         rule=ID,

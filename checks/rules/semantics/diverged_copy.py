@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Message, Severity, Sibling
-from checks.domain.indices.conventions import Convention, of_op
+from checks.domain.indices.conventions import Convention, conventions_of_op
 from checks.domain.indices.op_index import OpFacts
 from checks.rules.semantics import (
     _report,
@@ -77,7 +77,7 @@ def find_diverged_copies(indices: IndexComparison) -> Iterator[Finding]:
     for op in sorted(indices.moved_ops):
         copies: list[OpCopy] = []
         for facts in indices.head.library.facts(op):
-            copies += [OpCopy(facts, convention) for convention in of_op(facts)]
+            copies += [OpCopy(facts, convention) for convention in conventions_of_op(facts)]
         reported: set[tuple[str, str]] = set()
         for moved in copies:
             for kept in _copies_left_behind(indices, moved, copies):

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.domain.indices.conventions import Meeting
+from checks.domain.indices.conventions import BoundConvention
 from checks.rules.semantics import _report, op_against_test, step_idx, wrong_fixture
 from checks.rules.semantics._comparison import IndexComparison, compare_indices
 from checks.rules.semantics._fixture_checks import FixtureCheck
@@ -68,7 +68,9 @@ def find_outdated_tests(indices: IndexComparison) -> Iterator[Finding]:
             yield _finding(indices, checks, reader, writer)
 
 
-def _only_writer_moved(indices: IndexComparison, reader: Meeting, writer: Meeting) -> bool:
+def _only_writer_moved(
+    indices: IndexComparison, reader: BoundConvention, writer: BoundConvention
+) -> bool:
     """Whether the two agreed before the change, and only the writer stores elsewhere now."""
     if indices.agreed_before(reader, writer) is not True:
         return False
@@ -76,7 +78,7 @@ def _only_writer_moved(indices: IndexComparison, reader: Meeting, writer: Meetin
     return old is not None and old.offset.const == reader.offset.const
 
 
-def _checks_of_reader(indices: IndexComparison, reader: Meeting) -> Iterator[FixtureCheck]:
+def _checks_of_reader(indices: IndexComparison, reader: BoundConvention) -> Iterator[FixtureCheck]:
     """The fixtures and references that take the same position as the reader."""
     for path in indices.head_fixtures.paths({reader.facts.name}):
         for check in indices.head_fixtures.of(path):
@@ -87,7 +89,10 @@ def _checks_of_reader(indices: IndexComparison, reader: Meeting) -> Iterator[Fix
 
 
 def _finding(
-    indices: IndexComparison, checks: list[FixtureCheck], reader: Meeting, writer: Meeting
+    indices: IndexComparison,
+    checks: list[FixtureCheck],
+    reader: BoundConvention,
+    writer: BoundConvention,
 ) -> Finding:
     library = indices.head.library
     check = checks[0]

@@ -41,7 +41,7 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Message, Severity
-from checks.domain.indices.conventions import Meeting
+from checks.domain.indices.conventions import BoundConvention
 from checks.rules.semantics import _report
 from checks.rules.semantics._comparison import IndexComparison, compare_indices
 from checks.rules.semantics._opposed_readers import has_own_writer, opposed_readers
@@ -61,7 +61,7 @@ def find_wrong_readers(indices: IndexComparison) -> Iterator[Finding]:
         yield _finding(indices, reader, writer)
 
 
-def _finding(indices: IndexComparison, reader: Meeting, writer: Meeting) -> Finding:
+def _finding(indices: IndexComparison, reader: BoundConvention, writer: BoundConvention) -> Finding:
     library = indices.head.library
     proved = _is_proved(indices, reader, writer)
     access = reader.convention.access
@@ -94,12 +94,12 @@ def _finding(indices: IndexComparison, reader: Meeting, writer: Meeting) -> Find
     return finding.with_fix(_report.shift_fix(library, finding.location, gap))
 
 
-def _reads_beyond(reader: Meeting, writer: Meeting) -> bool:
+def _reads_beyond(reader: BoundConvention, writer: BoundConvention) -> bool:
     """Whether the reader takes a position that the writer never fills."""
     return reader.offset.const > writer.offset.const
 
 
-def _is_proved(indices: IndexComparison, reader: Meeting, writer: Meeting) -> bool:
+def _is_proved(indices: IndexComparison, reader: BoundConvention, writer: BoundConvention) -> bool:
     """Whether the disagreement is certain.
 
     A reader that stops too early may mean to, unless it agreed with the writer before the change.

@@ -33,9 +33,9 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
-from checks.domain.indices.conventions import Product
+from checks.domain.indices.conventions import SideIndex
 from checks.domain.indices.op_index import OpFacts
-from checks.eval.symbolic.values import Access
+from checks.eval.symbolic.values import BufferAccess
 from checks.rules.semantics import _report
 from checks.rules.semantics._comparison import IndexComparison, compare_indices
 from checks.rules.semantics._op_order import (
@@ -76,7 +76,7 @@ def _unadjusted_limits(indices: IndexComparison) -> Iterator[Finding]:
                 yield _finding(indices.head, use, access)
 
 
-def _kept_comparisons(use: PrematureUse, old: OpFacts) -> Iterator[Access]:
+def _kept_comparisons(use: PrematureUse, old: OpFacts) -> Iterator[BufferAccess]:
     """Unchanged comparisons of the bare index, where a read no longer subtracts the amount."""
     now = _by_place(use.user.facts, use.index_param)
     before = _by_place(old, use.index_param)
@@ -93,13 +93,13 @@ def _kept_comparisons(use: PrematureUse, old: OpFacts) -> Iterator[Access]:
             yield access
 
 
-def _by_place(facts: OpFacts, index: str) -> dict[AccessKey, Access]:
+def _by_place(facts: OpFacts, index: str) -> dict[AccessKey, BufferAccess]:
     """The accesses by `index`, by kind, buffer and function; of several, the last one."""
     return {(a.kind, a.buffer, a.function): a for a in facts.accesses if a.index == index}
 
 
 def _corrected_functions(
-    use: PrematureUse, now: dict[AccessKey, Access], before: dict[AccessKey, Access]
+    use: PrematureUse, now: dict[AccessKey, BufferAccess], before: dict[AccessKey, BufferAccess]
 ) -> set[str]:
     """Functions with a read that no longer takes the amount off the index."""
     functions: set[str] = set()
@@ -112,7 +112,7 @@ def _corrected_functions(
     return functions
 
 
-def _finding(product: Product, use: PrematureUse, access: Access) -> Finding:
+def _finding(product: SideIndex, use: PrematureUse, access: BufferAccess) -> Finding:
     place = Location(access.path, access.line)
     return Finding(
         rule=ID,

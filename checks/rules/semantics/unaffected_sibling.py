@@ -35,7 +35,7 @@ from dataclasses import dataclass, replace
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
-from checks.domain.indices.conventions import Convention, Meeting
+from checks.domain.indices.conventions import BoundConvention, Convention
 from checks.rules.semantics import _report
 from checks.rules.semantics._comparison import IndexComparison, compare_indices
 from checks.rules.semantics._fixture_checks import FixtureCheck
@@ -48,8 +48,8 @@ _QUOTED_INCLUDE = re.compile(rb'^#include[^"\n]*"([^"\n]*)"[^"\n]*$', re.MULTILI
 class BufferUse:
     """A reader, and the writer of the buffer that it reads, which agree."""
 
-    reader: Meeting
-    writer: Meeting
+    reader: BoundConvention
+    writer: BoundConvention
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -111,7 +111,7 @@ def _local_headers(indices: IndexComparison, path: str) -> set[str]:
 
 
 def _kept_use(
-    indices: IndexComparison, sibling: str, changed: Meeting, old: Convention
+    indices: IndexComparison, sibling: str, changed: BoundConvention, old: Convention
 ) -> BufferUse | None:
     """The sibling's reader with the old addressing of another buffer, and the agreeing writer."""
     for reader in indices.head.meetings(sibling):

@@ -33,8 +33,8 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Message, Severity, Sibling
-from checks.domain.indices.conventions import Convention, Meeting
-from checks.domain.indices.op_index import Library
+from checks.domain.indices.conventions import BoundConvention, Convention
+from checks.domain.indices.op_index import OpIndex
 from checks.rules.semantics import (
     _report,
     op_against_test,
@@ -75,7 +75,9 @@ def find_uncorrected_copies(indices: IndexComparison) -> Iterator[Finding]:
                     yield _finding(indices, corrected, kept, writer)
 
 
-def _corrected_readers(indices: IndexComparison, op: str) -> Iterator[tuple[Meeting, Convention]]:
+def _corrected_readers(
+    indices: IndexComparison, op: str
+) -> Iterator[tuple[BoundConvention, Convention]]:
     """Readers that the change brought in line with their writer, and what they were before."""
     for meeting in indices.head.meetings(op):
         if meeting.convention.role != "read":
@@ -89,8 +91,8 @@ def _corrected_readers(indices: IndexComparison, op: str) -> Iterator[tuple[Meet
 
 
 def _copies_with(
-    old: Convention, op: str, corrected: Meeting, indices: IndexComparison
-) -> Iterator[Meeting]:
+    old: Convention, op: str, corrected: BoundConvention, indices: IndexComparison
+) -> Iterator[BoundConvention]:
     """Readers in copies of `op` on other hardware that have the address `corrected` gave up."""
     for name in _copies_of(op, indices.head.library, indices.config):
         for meeting in indices.head.meetings(name):
@@ -102,7 +104,7 @@ def _copies_with(
                 yield meeting
 
 
-def _copies_of(op: str, library: Library, config: Config) -> list[str]:
+def _copies_of(op: str, library: OpIndex, config: Config) -> list[str]:
     """`op` and its copies: named alike but for the hardware, or alone in a file named alike."""
     hardware = {kind.name for kind in config.hardware}
     stems = _stems(op, library, hardware)
@@ -114,7 +116,7 @@ def _copies_of(op: str, library: Library, config: Config) -> list[str]:
     return sorted(copies)
 
 
-def _stems(op: str, library: Library, hardware: set[str]) -> set[tuple[str, ...]]:
+def _stems(op: str, library: OpIndex, hardware: set[str]) -> set[tuple[str, ...]]:
     """The names, without words for hardware, of the files in which `op` is the only op."""
     stems: set[tuple[str, ...]] = set()
     for path in library.ops.get(op, ()):
@@ -128,12 +130,15 @@ def _without_hardware(name: str, hardware: set[str]) -> tuple[str, ...]:
     return tuple(word for word in name.lower().split("_") if word not in hardware)
 
 
-def _is_only_op(library: Library, path: str) -> bool:
+def _is_only_op(library: OpIndex, path: str) -> bool:
     return sum(path in paths for paths in library.ops.values()) == 1
 
 
 def _finding(
-    indices: IndexComparison, corrected: Meeting, kept: Meeting, writer: Meeting
+    indices: IndexComparison,
+    corrected: BoundConvention,
+    kept: BoundConvention,
+    writer: BoundConvention,
 ) -> Finding:
     library = indices.head.library
     # A reader that goes beyond its writer is wrong whatever it was meant to do.

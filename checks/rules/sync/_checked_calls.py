@@ -9,7 +9,7 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.domain.call_targets import signature
 from checks.domain.keys import calling_files
-from checks.domain.ops import callers, calls_of
+from checks.domain.ops import calls_of, functions_calling
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.sync._none_uses import needs_new_parameter, passes_optional_on
@@ -56,7 +56,7 @@ def _calls_of_name(name: str, change: ChangeSet, config: Config) -> Iterator[Cal
         unit = change.unit(path)
         if unit is None:
             continue
-        for function in callers(name, unit):
+        for function in functions_calling(name, unit):
             for call, _ in calls_of(function.body):
                 # A function inside another one is listed too: count its calls once.
                 if E.callee(call) == name and unit.function_at(call.line) is function:

@@ -10,7 +10,7 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Definition, Location
 from checks.core.words import word_regex
-from checks.domain.keys import changed_python
+from checks.domain.keys import changed_python_files
 from checks.lang.ir.source_file import Class, SourceFile
 from checks.rules.sync._source import code_line
 
@@ -34,7 +34,7 @@ class ChangedClass:
 
 def changed_classes(change: ChangeSet, config: Config) -> Iterator[ChangedClass]:
     """The classes of changed Python files outside tests that are in both trees."""
-    for old_unit, unit in changed_python(change, config):
+    for old_unit, unit in changed_python_files(change, config):
         if old_unit is None:
             continue
         old_classes = {cls.name: cls for cls in old_unit.classes}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.domain.hardware_reach import Readers
+from checks.domain.hardware_reach import FieldReaders
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
@@ -103,7 +103,7 @@ def nothing_reads_added(
     function: Function,
     unit: SourceFile,
     hardware: str,
-    readers: Readers,
+    readers: FieldReaders,
 ) -> bool:
     """Whether nothing that the sibling's hardware runs reads the keywords that came.
 
@@ -113,21 +113,23 @@ def nothing_reads_added(
         return False
     # A class keeps its arguments as fields; a function uses its parameters itself.
     if E.callee(call)[:1].isupper():
-        return all(readers.field_unread(keyword, hardware) for keyword in alteration.added)
+        return all(readers.is_field_unread(keyword, hardware) for keyword in alteration.added)
     target = readers.targets.of(call, function, unit)
     if target is None:
         return False
-    return all(readers.param_unread(target, keyword, hardware) for keyword in alteration.added)
+    return all(
+        readers.is_parameter_unread(target, keyword, hardware) for keyword in alteration.added
+    )
 
 
-def own_code_reads_removed(alteration: Alteration, hardware: str, readers: Readers) -> bool:
+def own_code_reads_removed(alteration: Alteration, hardware: str, readers: FieldReaders) -> bool:
     """Whether the keywords that went are fields that the sibling's hardware goes on reading."""
     call = alteration.old.form
     if not alteration.removed or alteration.added or not isinstance(call, E.Call):
         return False
     if not E.callee(call)[:1].isupper():
         return False
-    return any(readers.own_reads(keyword, hardware) for keyword in alteration.removed)
+    return any(readers.reads_field_itself(keyword, hardware) for keyword in alteration.removed)
 
 
 def is_none_when_off(alteration: Alteration) -> bool:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Location
-from checks.domain.call_targets import Target, Targets
+from checks.domain.call_targets import CallTarget, CallTargets
 from checks.domain.ops import arguments, calls_of, expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
@@ -125,7 +125,7 @@ def _checks(e: E.Expr, name: str) -> bool:
 
 
 def unchecked_use_through_calls(
-    target: Target, name: str, targets: Targets, most_calls: int = _MOST_CALLS
+    target: CallTarget, name: str, targets: CallTargets, most_calls: int = _MOST_CALLS
 ) -> Location | None:
     """Where `target`, or a function that it passes the parameter to, uses it without a check."""
     line = unchecked_use(target.function, name)
@@ -193,7 +193,7 @@ def _calls_passing(name: str, stmt: Stmt) -> list[E.Call]:
 
 
 def _use_in_callee(
-    call: E.Call, name: str, target: Target, targets: Targets, most_calls: int
+    call: E.Call, name: str, target: CallTarget, targets: CallTargets, most_calls: int
 ) -> Location | None:
     """Where the function that `call` reaches uses what it gets for `name`.
 

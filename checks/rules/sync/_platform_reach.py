@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from checks.domain.hardware_reach import topics
+from checks.domain.hardware_reach import switch_words
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
@@ -81,7 +81,7 @@ class FileBefore:
 
 def _topics_of(guards: Guards) -> set[str]:
     """The words of the names in the conditions: what feature they switch."""
-    return {topic for guard in guards for topic in topics(guard)}
+    return {topic for guard in guards for topic in switch_words(guard)}
 
 
 def _calls_of_function(function: Function, unit: SourceFile) -> Iterator[tuple[Function, Guards]]:

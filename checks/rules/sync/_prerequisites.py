@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from checks.core.words import contains_word
-from checks.domain.call_targets import assigned
+from checks.domain.call_targets import assigned_names
 from checks.domain.keys import asks_platform
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
@@ -30,7 +30,7 @@ def missing_names(alteration: Alteration, function: Function, unit: SourceFile) 
     without_keys = _KEY_IN_QUOTES.sub("", function_source)
     is_same_file = unit.path == alteration.function.path
     file_source = function_source if is_same_file else "\n".join(unit.lines)
-    local_names = assigned(alteration.function) | {p.name for p in alteration.function.params}
+    local_names = assigned_names(alteration.function) | {p.name for p in alteration.function.params}
     missing: set[str] = set()
     for name in needed:
         source = without_keys if name in local_names else file_source

@@ -11,7 +11,7 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
 from checks.domain.call_targets import nearest_imports
 from checks.domain.keys import calling_files
-from checks.domain.ops import callers, calls_of
+from checks.domain.ops import calls_of, functions_calling
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Class, Function, SourceFile
 from checks.lang.ir.stmt import unreached
@@ -51,7 +51,7 @@ def _passed_fields(
 ) -> list[PassedField]:
     """The keywords of `caller`'s calls of the class that name a removed field."""
     passed: list[PassedField] = []
-    for function in callers(cls.name, caller):
+    for function in functions_calling(cls.name, caller):
         for call in _reached_calls(cls.name, function, caller):
             if not _may_call(call, cls, unit, function, caller):
                 continue

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.finding import Confidence, Finding, Location, Message, Severity, Step
-from checks.core.tree import Match
-from checks.domain.keys import sets_somehow
+from checks.core.finding import Confidence, DerivationStep, Finding, Location, Message, Severity
+from checks.core.tree import WordMatch
+from checks.domain.keys import may_assign
 from checks.lang.ir.source_file import Class, SourceFile
 from checks.rules.sync._classes import (
     ChangedClass,
@@ -61,7 +61,7 @@ def _declared_names(cls: Class, unit: SourceFile) -> set[str]:
     return set(fields_of(cls, unit)) | methods_of(cls, unit)
 
 
-def _reads(name: str, cls: Class, change: ChangeSet, config: Config) -> list[Match]:
+def _reads(name: str, cls: Class, change: ChangeSet, config: Config) -> list[WordMatch]:
     """The lines that read the attribute from an object of the class.
 
     None where anything sets it.
@@ -75,10 +75,10 @@ def _reads(name: str, cls: Class, change: ChangeSet, config: Config) -> list[Mat
     if not any(f"{holder}.{name}" in line.text for line in change.head.find(holder, "python")):
         return []
     lines = product_lines(name, change, config)
-    if any(sets_somehow(name, line.text) or f"def {name}" in line.text for line in lines):
+    if any(may_assign(name, line.text) or f"def {name}" in line.text for line in lines):
         return []
     read = re.compile(rf"^[^#]*\b{holder}\.{name}\b")
-    reads: list[Match] = []
+    reads: list[WordMatch] = []
     for line in lines:
         # `hasattr(forward_meta, "x")` and its like are ready for objects without it.
         asks_first = "hasattr" in line.text or "getattr" in line.text
@@ -88,7 +88,7 @@ def _reads(name: str, cls: Class, change: ChangeSet, config: Config) -> list[Mat
 
 
 def _finding(
-    name: str, reads: list[Match], cls: Class, unit: SourceFile, change: ChangeSet, rule: str
+    name: str, reads: list[WordMatch], cls: Class, unit: SourceFile, change: ChangeSet, rule: str
 ) -> Finding | None:
     """The finding at the first read; None where that stands in no function."""
     first = reads[0]
@@ -105,7 +105,7 @@ def _finding(
         "more": len(reads) - 1,
     }
     steps = [
-        Step(Location(line.path, line.line), line.text.strip(), Message("read-here"))
+        DerivationStep(Location(line.path, line.line), line.text.strip(), Message("read-here"))
         for line in reads
     ]
     return Finding(

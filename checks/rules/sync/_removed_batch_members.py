@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.domain.keys import Use, asks_platform, calling_files, looked_for, uses
-from checks.domain.ops import callers
+from checks.domain.keys import KeyUse, asks_platform, calling_files, is_key_tested, key_uses
+from checks.domain.ops import functions_calling
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Class, Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
@@ -26,7 +26,7 @@ from checks.rules.sync._source import function_text, functions_matching, units_a
 class MemberUse:
     """A use of a member, in the function where it stands."""
 
-    use: Use
+    use: KeyUse
     function: Function
 
 
@@ -76,7 +76,7 @@ def _constants_of(class_name: str, unit: SourceFile) -> set[str]:
 
 
 def _members_set(method: Function) -> set[str]:
-    return {use.key for use in uses(method) if use.holder == "self" and use.sets}
+    return {use.key for use in key_uses(method) if use.holder == "self" and use.sets}
 
 
 def _used_members(cls: Class, removed: set[str], maker: SourceFile) -> dict[str, MemberUse]:
@@ -86,13 +86,13 @@ def _used_members(cls: Class, removed: set[str], maker: SourceFile) -> dict[str,
         return {}
     member_uses: list[MemberUse] = []
     for function in functions_matching(whole_word(*sorted(removed)), maker):
-        for use in uses(function):
+        for use in key_uses(function):
             if use.holder in holders and use.key in removed:
                 member_uses.append(MemberUse(use, function))
     set_by_maker = {item.use.key for item in member_uses if item.use.sets}
     used: dict[str, MemberUse] = {}
     for item in member_uses:
-        is_checked = looked_for(item.use) or asks_platform(item.use.guards)
+        is_checked = is_key_tested(item.use) or asks_platform(item.use.guards)
         if item.use.key not in set_by_maker and not is_checked:
             used.setdefault(item.use.key, item)
     return used
@@ -104,7 +104,7 @@ def _holders(cls: Class, maker: SourceFile) -> set[str]:
     `batch` in `self.batch = Batch()`.
     """
     holders: set[str] = set()
-    for function in callers(cls.name, maker):
+    for function in functions_calling(cls.name, maker):
         for guarded in guarded_statements(function.body):
             match guarded.stmt:
                 case Assign(target=E.Attr(name=name), value=E.Call(func=E.Name(id=called))):

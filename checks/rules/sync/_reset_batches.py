@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Finding, Location
-from checks.domain.keys import Use, uses
+from checks.domain.keys import KeyUse, key_uses
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Class, Function, SourceFile
 from checks.rules.sync._classes import ChangedClass, changed_classes, methods_of
@@ -33,7 +33,7 @@ _INIT = re.compile(r"_*init")
 class BatchFields:
     """The fields that a class allocates in its `__init__` or `_init_*`, in order."""
 
-    allocations: dict[str, Use]
+    allocations: dict[str, KeyUse]
 
     def names(self) -> list[str]:
         """The fields in the order in which they are allocated."""
@@ -115,9 +115,9 @@ def _init_texts(cls: Class, unit: SourceFile) -> list[str]:
 
 
 def _batch_fields(cls: Class, unit: SourceFile) -> BatchFields:
-    allocations: dict[str, Use] = {}
+    allocations: dict[str, KeyUse] = {}
     for method in _init_methods(cls, unit):
-        for use in uses(method):
+        for use in key_uses(method):
             if use.sets and use.holder == "self" and isinstance(use.value, E.Call):
                 # The first allocation counts: later ones replace an array by one of its shape.
                 allocations.setdefault(use.key, use)

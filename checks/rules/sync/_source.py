@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.tree import Match
+from checks.core.tree import WordMatch
 from checks.core.words import word_regex
 from checks.lang.ir.source_file import Function, Import, SourceFile
 from checks.lang.source import language
@@ -71,9 +71,9 @@ def functions_matching(pattern: re.Pattern[str], unit: SourceFile) -> list[Funct
     return [f for f in unit.functions if pattern.search(function_text(f, unit))]
 
 
-def product_lines(word: str, change: ChangeSet, config: Config) -> list[Match]:
+def product_lines(word: str, change: ChangeSet, config: Config) -> list[WordMatch]:
     """The lines of Python outside tests, in the head, in which `word` stands."""
-    lines: list[Match] = []
+    lines: list[WordMatch] = []
     for match in change.head.find(word, "python"):
         if match.path.endswith(".py") and not config.is_test(match.path):
             lines.append(match)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.words import word_regex
-from checks.domain.call_targets import Targets, misfit
-from checks.domain.hardware_reach import Readers
-from checks.domain.siblings import Names, counterparts
+from checks.domain.call_targets import CallTargets, find_misfit
+from checks.domain.hardware_reach import FieldReaders
+from checks.domain.siblings import HardwareNames, counterparts
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.sync._alterations import Alteration
@@ -32,13 +32,13 @@ class StaleCopySearch:
 
     change: ChangeSet
     config: Config
-    names: Names
-    readers: Readers
+    names: HardwareNames
+    readers: FieldReaders
 
     @classmethod
     def of(cls, change: ChangeSet, config: Config) -> StaleCopySearch:
-        readers = Readers(change, config, Targets.of_change(change))
-        return cls(change, config, Names.of(config), readers)
+        readers = FieldReaders(change, config, CallTargets.of_change(change))
+        return cls(change, config, HardwareNames.of(config), readers)
 
     def stale_copies(
         self, alteration: Alteration, unit: SourceFile, paths: list[str]
@@ -112,7 +112,7 @@ class StaleCopySearch:
         if not isinstance(call, E.Call):
             return False
         target = self.readers.targets.of(call, copy.function, copy.unit)
-        return target is not None and misfit(call, target) is not None
+        return target is not None and find_misfit(call, target) is not None
 
     def _is_exempt(self, copy: StaleCopy) -> bool:
         """Whether the sibling is right to keep the old form."""

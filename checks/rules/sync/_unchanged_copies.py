@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Location, Side
-from checks.domain.siblings import LEAST_CONTAINED, base_unit, containment
+from checks.domain.siblings import LEAST_SHARED_GRAMS, base_unit, shared_grams
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.sync._device_alterations import DeviceAlteration, device_alterations
@@ -159,8 +159,8 @@ def _is_host_reference(copy: UnchangedCopy, change: ChangeSet) -> bool:
     old_unit = base_unit(altered.path, change)
     if old_unit is None or _is_device_code(altered) == _is_device_code(copy.function):
         return False
-    share = containment(copy.alteration.base, old_unit, copy.function, copy.unit)
-    return share >= LEAST_CONTAINED
+    share = shared_grams(copy.alteration.base, old_unit, copy.function, copy.unit)
+    return share >= LEAST_SHARED_GRAMS
 
 
 def _is_device_code(function: Function) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from checks.core.finding import Location, Message, Sibling
-from checks.domain.hardware_reach import Readers
-from checks.domain.siblings import Names, counterparts, sibling_files
+from checks.domain.hardware_reach import FieldReaders
+from checks.domain.siblings import HardwareNames, counterparts, sibling_files
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.sync._alterations import Alteration
@@ -17,7 +17,7 @@ from checks.rules.sync._source import code_line, imports_from
 
 
 def why_unaffected(
-    alteration: Alteration, unit: SourceFile, path: str, names: Names, readers: Readers
+    alteration: Alteration, unit: SourceFile, path: str, names: HardwareNames, readers: FieldReaders
 ) -> Sibling:
     """Where the sibling file `path` was looked at for `alteration`, and why it needs nothing."""
     changed_function = alteration.function
@@ -47,7 +47,7 @@ def why_unaffected(
 
 
 def _without_function(
-    function: Function, sibling: SourceFile, hardware: str, readers: Readers
+    function: Function, sibling: SourceFile, hardware: str, readers: FieldReaders
 ) -> Sibling:
     """A sibling that has no such function of its own: it inherits it, or has none."""
     args = {"function": function.name}
@@ -70,7 +70,7 @@ def _adapted(
     function: Function,
     sibling: SourceFile,
     hardware: str,
-    readers: Readers,
+    readers: FieldReaders,
 ) -> Sibling | None:
     """What this change adapted in another way."""
     line = adapted_line(alteration, function, readers.change)
@@ -86,7 +86,7 @@ def _not_read(
     function: Function,
     sibling: SourceFile,
     hardware: str,
-    readers: Readers,
+    readers: FieldReaders,
 ) -> Sibling | None:
     """What came for other hardware only."""
     for effect in effects(function, sibling):

@@ -43,7 +43,7 @@ from checks.core.finding import (
     Related,
     Severity,
 )
-from checks.domain.keys import changed_python, product_files, uses
+from checks.domain.keys import changed_python_files, key_uses, product_files
 from checks.domain.ops import statement_expressions
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
@@ -66,7 +66,7 @@ class MemberShape:
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """One finding for each file that indexes a member by more dimensions than it has now."""
-    for old_unit, unit in changed_python(change, config):
+    for old_unit, unit in changed_python_files(change, config):
         if old_unit is None:
             continue
         for shape in _flattened_members(old_unit, unit):
@@ -124,7 +124,7 @@ def _shapes(unit: SourceFile, keys: set[str]) -> dict[str, MemberShape]:
 
 def _shapes_in(function: Function) -> Iterator[MemberShape]:
     """Each member that `function` makes with a list of sizes."""
-    for use in uses(function):
+    for use in key_uses(function):
         if not use.sets or not isinstance(use.value, E.Call):
             continue
         if E.callee(use.value) not in _ALLOCATORS:

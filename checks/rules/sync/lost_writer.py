@@ -33,15 +33,15 @@ from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.finding import Confidence, Finding, Location, Message, Severity, Step
+from checks.core.finding import Confidence, DerivationStep, Finding, Location, Message, Severity
 from checks.domain.keys import (
-    Use,
+    KeyUse,
     asks_platform,
-    changed_python,
-    looked_for,
+    changed_python_files,
+    is_key_tested,
+    key_uses,
+    may_assign,
     product_files,
-    sets_somehow,
-    uses,
 )
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
@@ -63,7 +63,7 @@ ID = "sync.lost-writer"
 class KeyRead:
     """A use that needs a key, and where it stands."""
 
-    use: Use
+    use: KeyUse
     function: Function
     unit: SourceFile
 
@@ -78,7 +78,7 @@ def _keys_without_writer(change: ChangeSet, config: Config) -> Iterator[Finding]
     """One finding for each key that lost its last writer and is still read."""
     for key, holders in sorted(_keys_no_longer_set(change, config).items()):
         lines = product_lines(key, change, config)
-        if any(sets_somehow(key, line.text) for line in lines):
+        if any(may_assign(key, line.text) for line in lines):
             continue
         paths = sorted({line.path for line in lines})
         reads = list(_reads(key, holders, paths, change))
@@ -90,13 +90,13 @@ def _keys_no_longer_set(change: ChangeSet, config: Config) -> dict[str, set[str]
     """The keys that changed files set on removed lines and set nowhere now, with their holders."""
     removed_lines = _removed_lines(change)
     keys: dict[str, set[str]] = {}
-    for old_unit, unit in changed_python(change, config):
+    for old_unit, unit in changed_python_files(change, config):
         if old_unit is None:
             continue
         text = "\n".join(unit.lines)
         for use in _sets_on_lines(removed_lines.get(old_unit.path, set()), old_unit):
             # An attribute of `self` that is gone is `sync.removed-field`'s.
-            if use.holder != "self" and not sets_somehow(use.key, text):
+            if use.holder != "self" and not may_assign(use.key, text):
                 keys.setdefault(use.key, set()).add(use.holder)
     return keys
 
@@ -113,11 +113,11 @@ def _removed_lines(change: ChangeSet) -> dict[str, set[int]]:
     return lines
 
 
-def _sets_on_lines(lines: set[int], unit: SourceFile) -> Iterator[Use]:
+def _sets_on_lines(lines: set[int], unit: SourceFile) -> Iterator[KeyUse]:
     for function in unit.functions:
         if lines.isdisjoint(range(function.start_line, function.end_line + 1)):
             continue
-        for use in uses(function):
+        for use in key_uses(function):
             if use.sets and use.line in lines:
                 yield use
 
@@ -125,8 +125,8 @@ def _sets_on_lines(lines: set[int], unit: SourceFile) -> Iterator[Use]:
 def _reads(key: str, holders: set[str], paths: list[str], change: ChangeSet) -> Iterator[KeyRead]:
     for unit in units_at(paths, change):
         for function in functions_matching(whole_word(key), unit):
-            for use in uses(function):
-                if use.key != key or use.holder not in holders or looked_for(use):
+            for use in key_uses(function):
+                if use.key != key or use.holder not in holders or is_key_tested(use):
                     continue
                 # A function inside another one is listed too: count its lines once.
                 if unit.function_at(use.line) is function:
@@ -153,8 +153,8 @@ def _keys_filled_on_one_branch(change: ChangeSet, config: Config) -> Iterator[Fi
     for base, head, unit in changed_python_functions(change, config):
         if base is None:
             continue
-        set_before = {use.key for use in uses(base) if use.sets and use.holder != "self"}
-        set_now = {use.key for use in uses(head) if use.sets}
+        set_before = {use.key for use in key_uses(base) if use.sets and use.holder != "self"}
+        set_now = {use.key for use in key_uses(head) if use.sets}
         for key in sorted(set_before - set_now):
             branch_call = _filling_call(key, head, change)
             if branch_call is not None and _is_allocated_everywhere(key, change, config):
@@ -164,14 +164,14 @@ def _keys_filled_on_one_branch(change: ChangeSet, config: Config) -> Iterator[Fi
 
 def _filling_call(
     key: str, function: Function, change: ChangeSet
-) -> tuple[GuardedStmt, Use] | None:
+) -> tuple[GuardedStmt, KeyUse] | None:
     """(a call on a branch that gets the key, a changed read of the key after that branch)."""
     calls = [g for g in guarded_statements(function.body) if g.guards and _passes_key(g, key)]
-    for read in uses(function):
+    for read in key_uses(function):
         call = _first_call_on_branch(calls, read)
         if read.key != key or call is None:
             continue
-        if asks_platform(call.guards) or looked_for(read):
+        if asks_platform(call.guards) or is_key_tested(read):
             continue
         runs_after_branch = call.guards[: len(read.guards)] == read.guards
         if runs_after_branch and change.touches(function.path, read.line, read.line):
@@ -179,7 +179,7 @@ def _filling_call(
     return None
 
 
-def _first_call_on_branch(calls: list[GuardedStmt], read: Use) -> GuardedStmt | None:
+def _first_call_on_branch(calls: list[GuardedStmt], read: KeyUse) -> GuardedStmt | None:
     """The first call above the read that runs under more conditions."""
     for call in calls:
         if call.stmt.line < read.line and len(call.guards) > len(read.guards):
@@ -201,12 +201,12 @@ def _is_allocated_everywhere(key: str, change: ChangeSet, config: Config) -> boo
     values: list[E.Expr | None] = []
     for unit in units_at(product_files(key, change, config), change):
         for function in functions_matching(whole_word(key), unit):
-            values += [use.value for use in uses(function) if use.sets and use.key == key]
+            values += [use.value for use in key_uses(function) if use.sets and use.key == key]
     return bool(values) and all(is_new_array(value) for value in values)
 
 
 def _one_branch_finding(
-    key: str, call: GuardedStmt, read: Use, function: Function, unit: SourceFile
+    key: str, call: GuardedStmt, read: KeyUse, function: Function, unit: SourceFile
 ) -> Finding:
     call_place = Location(unit.path, call.stmt.line)
     args = {"key": key, "call": call_place, "function": function.qualname}
@@ -225,5 +225,5 @@ def _one_branch_finding(
     )
 
 
-def _step(line: int, unit: SourceFile, message_key: str) -> Step:
-    return Step(Location(unit.path, line), code_line(unit, line), Message(message_key))
+def _step(line: int, unit: SourceFile, message_key: str) -> DerivationStep:
+    return DerivationStep(Location(unit.path, line), code_line(unit, line), Message(message_key))

@@ -35,7 +35,7 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config, matches
 from checks.core.finding import Confidence, Finding, Location, Message, Severity, Sibling
 from checks.core.words import contains_word, word_regex
-from checks.domain.keys import Use, asks_platform, looked_for, uses
+from checks.domain.keys import KeyUse, asks_platform, is_key_tested, key_uses
 from checks.domain.siblings import base_unit
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, Param, SourceFile
@@ -51,7 +51,7 @@ ID = "sync.missing-allocation"
 class NeededKey:
     """A key that shared code needs since this change, at one use of it."""
 
-    use: Use
+    use: KeyUse
     function: Function
     unit: SourceFile
 
@@ -80,7 +80,7 @@ def _newly_needed_keys(
         if matches(function.path, runner_globs):
             continue
         before = base_unit(function.path, change)
-        for use in uses(function):
+        for use in key_uses(function):
             if not _is_newly_needed(use, function, change):
                 continue
             # The file needed the key before this change, or makes it itself.
@@ -92,19 +92,19 @@ def _newly_needed_keys(
     yield from needed_keys.values()
 
 
-def _is_newly_needed(use: Use, function: Function, change: ChangeSet) -> bool:
+def _is_newly_needed(use: KeyUse, function: Function, change: ChangeSet) -> bool:
     """Whether the change made `function` need a key of a parameter, always and on all hardware."""
     params = {p.name: p for p in function.params if p.name != "self"}
     if use.sets or use.holder not in params:
         return False
     if not change.touches(function.path, use.line, use.line):
         return False
-    if asks_platform(use.guards) or looked_for(use):
+    if asks_platform(use.guards) or is_key_tested(use):
         return False
     return not _asks_for_option(use, params)
 
 
-def _asks_for_option(use: Use, params: dict[str, Param]) -> bool:
+def _asks_for_option(use: KeyUse, params: dict[str, Param]) -> bool:
     """Whether a condition around `use` names a parameter that callers may leave out."""
     for guard in use.guards:
         for name in E.names(guard):
@@ -121,9 +121,9 @@ def _quotes_key(key: str, unit: SourceFile | None) -> bool:
     return f'"{key}"' in text or f"'{key}'" in text
 
 
-def _is_set_before(use: Use, function: Function) -> bool:
+def _is_set_before(use: KeyUse, function: Function) -> bool:
     """Whether `function` itself puts the key in, above the use."""
-    return any(u.sets and u.key == use.key and u.line <= use.line for u in uses(function))
+    return any(u.sets and u.key == use.key and u.line <= use.line for u in key_uses(function))
 
 
 def _runners_without_key(

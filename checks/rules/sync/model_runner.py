@@ -42,7 +42,7 @@ from typing import TypeAlias
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity, Sibling
-from checks.domain.siblings import base_unit, paired_changes, sibling_files
+from checks.domain.siblings import base_unit, changed_functions_with_siblings, sibling_files
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.sync._alterations import Alteration, alterations
@@ -98,7 +98,7 @@ def _find_copies(search: StaleCopySearch) -> CopiesByPath:
     """All stale copies, by the file in which they are."""
     change, config = search.change, search.config
     copies: CopiesByPath = {}
-    for base, head, paths in paired_changes(change, config):
+    for base, head, paths in changed_functions_with_siblings(change, config):
         old_unit, unit = base_unit(head.path, change), change.unit(head.path)
         if not paths or old_unit is None or unit is None:
             continue

@@ -34,10 +34,10 @@ from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.finding import Confidence, Finding, Location, Message, Severity, Step
-from checks.domain.keys import Use, product_files, uses
+from checks.core.finding import Confidence, DerivationStep, Finding, Location, Message, Severity
+from checks.domain.keys import KeyUse, key_uses, product_files
 from checks.domain.ops import OpInfo, Ops, calls_of
-from checks.domain.siblings import Names, base_unit
+from checks.domain.siblings import HardwareNames, base_unit
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, Stmt, guarded_statements
@@ -78,12 +78,12 @@ class ForeignUpdate:
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """One finding for each key that is newly allocated and only updated on other hardware."""
-    names = Names.of(config)
+    names = HardwareNames.of(config)
     for _, head, unit in changed_python_functions(change, config):
         hardware = config.hardware_of(head.path)
         if hardware in _REFERENCE_HARDWARE:
             continue
-        for use in uses(head):
+        for use in key_uses(head):
             if not _is_new_allocation(use, head.path, change):
                 continue
             update = _update_elsewhere(use.key, hardware, names, change, config)
@@ -91,7 +91,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
                 yield _finding(use, update, head, unit, hardware)
 
 
-def _is_new_allocation(use: Use, path: str, change: ChangeSet) -> bool:
+def _is_new_allocation(use: KeyUse, path: str, change: ChangeSet) -> bool:
     """Whether the change put a new key into a dict, as a new array."""
     if not use.sets or use.holder == "self" or not is_new_array(use.value):
         return False
@@ -106,7 +106,7 @@ def _in_quotes(key: str) -> re.Pattern[str]:
 
 
 def _update_elsewhere(
-    key: str, hardware: str, names: Names, change: ChangeSet, config: Config
+    key: str, hardware: str, names: HardwareNames, change: ChangeSet, config: Config
 ) -> ForeignUpdate | None:
     """The op that updates the key elsewhere; None where this hardware's own code may update it."""
     calls = _calls_with_key(key, hardware, names, change, config)
@@ -127,7 +127,7 @@ def _update_elsewhere(
 
 
 def _calls_with_key(
-    key: str, hardware: str, names: Names, change: ChangeSet, config: Config
+    key: str, hardware: str, names: HardwareNames, change: ChangeSet, config: Config
 ) -> KeyCalls | None:
     """The calls of the product that get the key.
 
@@ -167,7 +167,7 @@ def _casts_constness_away(key: str, op: OpInfo) -> bool:
 
 
 def _runs_on(
-    hardware: str, function: Function, unit: SourceFile, names: Names, config: Config
+    hardware: str, function: Function, unit: SourceFile, names: HardwareNames, config: Config
 ) -> bool:
     """Whether `hardware` runs the function.
 
@@ -223,7 +223,7 @@ def _holds_key(expr: E.Expr, key: str) -> bool:
 
 
 def _finding(
-    use: Use, update: ForeignUpdate, function: Function, unit: SourceFile, hardware: str
+    use: KeyUse, update: ForeignUpdate, function: Function, unit: SourceFile, hardware: str
 ) -> Finding:
     place = Location(unit.path, use.line)
     args = {
@@ -244,7 +244,7 @@ def _finding(
         symbol=function.qualname,
         subject=use.key,
         evidence=(
-            Step(place, code_line(unit, use.line), allocated),
-            Step(update.place, update.op, updated),
+            DerivationStep(place, code_line(unit, use.line), allocated),
+            DerivationStep(update.place, update.op, updated),
         ),
     )

@@ -38,7 +38,7 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.domain.hardware_reach import refused
+from checks.domain.hardware_reach import is_refused
 from checks.domain.ops import calls_of
 from checks.domain.siblings import base_unit
 from checks.lang.ir import expr as E
@@ -99,7 +99,7 @@ def _hardware_that_fails(
     for hardware in imports.hardware_without(site.name, site.guards):
         if before is not None and before.kept_away(hardware, site):
             continue
-        if not refused(site.guards, hardware, change, config):
+        if not is_refused(site.guards, hardware, change, config):
             failing.append(hardware)
     return failing
 

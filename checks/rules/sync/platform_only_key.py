@@ -37,8 +37,14 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity, Sibling
-from checks.domain.keys import Use, asks_platform, hardware_alone, looked_for, uses
-from checks.domain.siblings import Names
+from checks.domain.keys import (
+    KeyUse,
+    asks_platform,
+    holds_on_some_hardware_only,
+    is_key_tested,
+    key_uses,
+)
+from checks.domain.siblings import HardwareNames
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import If, Raise, guarded_statements, negate
@@ -51,13 +57,13 @@ ID = "sync.platform-only-key"
 class PlatformOnlyUse:
     """A use, on all hardware, of a key that `setter` and its like set on some only."""
 
-    use: Use
-    setter: Use
+    use: KeyUse
+    setter: KeyUse
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """One finding for each changed function, with all its keys."""
-    hardware_words = Names.of(config).hardware
+    hardware_words = HardwareNames.of(config).hardware
     for base, head, unit in changed_python_functions(change, config):
         words_of_name = set(re.split(r"_+", head.name))
         if words_of_name & hardware_words or config.hardware_of(head.path):
@@ -79,28 +85,28 @@ def _mentions_platform(unit: SourceFile) -> bool:
     return any("platform" in line and "is_" in line for line in unit.lines)
 
 
-def _new_uses(base: Function | None, head: Function, change: ChangeSet) -> list[Use]:
+def _new_uses(base: Function | None, head: Function, change: ChangeSet) -> list[KeyUse]:
     """Uses on lines of the change, on all hardware, of keys that the base did not use so."""
-    on_lines = [u for u in uses(head) if change.touches(head.path, u.line, u.line)]
+    on_lines = [u for u in key_uses(head) if change.touches(head.path, u.line, u.line)]
     needed = [u for u in on_lines if _is_needed_on_all_hardware(u)]
     if not needed or base is None:
         return needed
-    known = {use.key for use in uses(base) if not asks_platform(use.guards)}
+    known = {use.key for use in key_uses(base) if not asks_platform(use.guards)}
     return [use for use in needed if use.key not in known]
 
 
-def _is_needed_on_all_hardware(use: Use) -> bool:
-    return not use.sets and not asks_platform(use.guards) and not looked_for(use)
+def _is_needed_on_all_hardware(use: KeyUse) -> bool:
+    return not use.sets and not asks_platform(use.guards) and not is_key_tested(use)
 
 
-def _platform_only_setter(key: str, reader: Function, unit: SourceFile) -> Use | None:
+def _platform_only_setter(key: str, reader: Function, unit: SourceFile) -> KeyUse | None:
     """The first place that sets `key`, where every place of the file asks for the hardware."""
     if _is_class_field(key, reader.owner, unit):
         return None
     setters = _setters(key, reader, unit)
     if not setters or not all(_is_platform_only(use, function) for use, function in setters):
         return None
-    platform_tests = {g for use, _ in setters for g in use.guards if hardware_alone(g)}
+    platform_tests = {g for use, _ in setters for g in use.guards if holds_on_some_hardware_only(g)}
     for test in platform_tests:
         # `if is_cuda(): self.x = a` and `else: self.x = b` together set it everywhere.
         if negate(test) in platform_tests or _names_hardware_of(test, reader):
@@ -108,9 +114,9 @@ def _platform_only_setter(key: str, reader: Function, unit: SourceFile) -> Use |
     return setters[0][0]
 
 
-def _is_platform_only(use: Use, function: Function) -> bool:
+def _is_platform_only(use: KeyUse, function: Function) -> bool:
     """Whether the use runs on some hardware only, while its function runs on more."""
-    asks_hardware = any(hardware_alone(guard) for guard in use.guards)
+    asks_hardware = any(holds_on_some_hardware_only(guard) for guard in use.guards)
     return asks_hardware and not _follows_refusal(use, function)
 
 
@@ -118,14 +124,14 @@ def _is_class_field(key: str, owner: str, unit: SourceFile) -> bool:
     return any(c.name == key and c.owner == owner and c.kind == "field" for c in unit.constants)
 
 
-def _setters(key: str, reader: Function, unit: SourceFile) -> list[tuple[Use, Function]]:
+def _setters(key: str, reader: Function, unit: SourceFile) -> list[tuple[KeyUse, Function]]:
     """The places of the file, outside `reader`, that set `key`."""
     assignment = re.compile(rf"{re.escape(key)}[\"']?[\s\\)\]]*(?::[^=]*)?=(?!=)")
-    setters: list[tuple[Use, Function]] = []
+    setters: list[tuple[KeyUse, Function]] = []
     for function in functions_matching(assignment, unit):
         if (function.name, function.owner) == (reader.name, reader.owner):
             continue
-        for use in uses(function):
+        for use in key_uses(function):
             if use.sets and use.key == key:
                 setters.append((use, function))
     return setters
@@ -143,7 +149,7 @@ def _names_hardware_of(test: E.Expr, reader: Function) -> bool:
     return False
 
 
-def _follows_refusal(use: Use, function: Function) -> bool:
+def _follows_refusal(use: KeyUse, function: Function) -> bool:
     """Whether `use` is under a hardware condition only because the function raised on the rest.
 
     After `if not is_cuda(): raise`, nobody on other hardware gets past the function at all.

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity, Sibling
-from checks.domain.siblings import paired_changes, sibling_files
+from checks.domain.siblings import changed_functions_with_siblings, sibling_files
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
@@ -56,7 +56,7 @@ class AttributeValue:
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """One finding for each renamed attribute whose old name a sibling keeps."""
-    for base, head, _ in paired_changes(change, config):
+    for base, head, _ in changed_functions_with_siblings(change, config):
         unit = change.unit(head.path)
         if unit is None:
             continue

@@ -32,9 +32,9 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.domain.call_targets import Targets, called
+from checks.domain.call_targets import CallTargets, called_name
 from checks.domain.keys import calling_files
-from checks.domain.ops import Ops, callers
+from checks.domain.ops import Ops, functions_calling
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, Return, guarded_statements
@@ -117,7 +117,7 @@ def _count_values(value: E.Expr | None) -> int | None:
 def _names_to_call(function: Function, change: ChangeSet) -> list[str]:
     """What Python calls the function: its own name, or those of the ops that it is behind."""
     if language(function.path) == "python":
-        return [called(function)]
+        return [called_name(function)]
     return sorted({op.name for op in Ops.of(change).of_function(function)})
 
 
@@ -127,7 +127,7 @@ def _unpackings(name: str, change: ChangeSet, config: Config) -> Iterator[Unpack
         unit = change.unit(path)
         if unit is None:
             continue
-        for function in callers(name, unit):
+        for function in functions_calling(name, unit):
             for guarded in guarded_statements(function.body):
                 match guarded.stmt:
                     case Assign(target=E.Sequence(items=items), value=E.Call() as call):
@@ -143,7 +143,7 @@ def _certainly_fails(unpacking: Unpacking, arity: ArityChange, change: ChangeSet
     """Whether the assignment takes apart another number of values than the function returns."""
     if unpacking.count == arity.now:
         return False
-    target = Targets.of_change(change).of(unpacking.call, unpacking.function, unpacking.unit)
+    target = CallTargets.of_change(change).of(unpacking.call, unpacking.function, unpacking.unit)
     if language(arity.function.path) == "python":
         return target is not None and target.function == arity.function
     # An op may have a twin on other hardware that returns another number: only who took the old one

@@ -37,10 +37,17 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
-from checks.domain.call_targets import Misfit, Target, Targets, called, misfit, nearest_imports
+from checks.domain.call_targets import (
+    CallTarget,
+    CallTargets,
+    Misfit,
+    called_name,
+    find_misfit,
+    nearest_imports,
+)
 from checks.domain.keys import calling_files
-from checks.domain.ops import OpInfo, Ops, callers, calls_of
-from checks.eval.interpreter.program import absolute
+from checks.domain.ops import OpInfo, Ops, calls_of, functions_calling
+from checks.eval.interpreter.program import absolute_module_name
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Import, SourceFile
 from checks.lang.source import language
@@ -69,19 +76,19 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _python_findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    targets = Targets.of_change(change)
-    base_targets = Targets.of_change(change, Side.BASE)
+    targets = CallTargets.of_change(change)
+    base_targets = CallTargets.of_change(change, Side.BASE)
     for site in calls_to_check(change, config):
         # None where several functions may be meant, or the call goes out of the tree.
         target = targets.of(site.call, site.function, site.unit)
-        wrong = misfit(site.call, target) if target is not None else None
+        wrong = find_misfit(site.call, target) if target is not None else None
         if target is None or wrong is None:
             continue
         if not _was_wrong_before(site, change, base_targets):
             yield _misfit_finding(wrong, site, target)
 
 
-def _was_wrong_before(site: CallSite, change: ChangeSet, base_targets: Targets) -> bool:
+def _was_wrong_before(site: CallSite, change: ChangeSet, base_targets: CallTargets) -> bool:
     """Whether the same call did not fit in the base either.
 
     A call that the change wrote was not there.
@@ -95,12 +102,12 @@ def _was_wrong_before(site: CallSite, change: ChangeSet, base_targets: Targets) 
             for old_call, _ in calls_of(old_function.body):
                 if old_call == site.call:
                     target = base_targets.of(old_call, old_function, old_unit)
-                    return target is None or misfit(old_call, target) is not None
+                    return target is None or find_misfit(old_call, target) is not None
     return not change.touches(path, site.call.line, site.call.line)
 
 
-def _misfit_finding(wrong: Misfit, site: CallSite, target: Target) -> Finding:
-    name = called(target.function)
+def _misfit_finding(wrong: Misfit, site: CallSite, target: CallTarget) -> Finding:
+    name = called_name(target.function)
     place = Location(target.unit.path, target.function.start_line)
     args = {
         "name": name,
@@ -167,7 +174,7 @@ def _touched_ops(change: ChangeSet) -> set[str]:
 
 def _plain_calls(name: str, unit: SourceFile) -> Iterator[CallSite]:
     """The calls `name(...)` of the file whose arguments are all known."""
-    for function in callers(name, unit):
+    for function in functions_calling(name, unit):
         for call, _ in calls_of(function.body):
             if call.func == E.Name(name) and not E.starred(call):
                 yield CallSite(call, function, unit)
@@ -196,7 +203,7 @@ def _binds_no_op_of_tree(item: Import, unit: SourceFile, change: ChangeSet) -> b
 
     The package of another hardware's ops may give a name to what it takes from another library.
     """
-    module = absolute(item.module, unit.path).replace(".", "/")
+    module = absolute_module_name(item.module, unit.path).replace(".", "/")
     package = f"{module}/__init__.py"
     for path in (f"{module}.py", package):
         other = change.unit(path)

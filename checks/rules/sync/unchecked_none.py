@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
-from checks.domain.call_targets import Target, Targets, called, misfit
+from checks.domain.call_targets import CallTarget, CallTargets, called_name, find_misfit
 from checks.domain.ops import arguments
 from checks.lang.ir import expr as E
 from checks.rules.sync import signature
@@ -57,12 +57,12 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    targets = Targets.of_change(change)
+    targets = CallTargets.of_change(change)
     for site in calls_to_check(change, config):
         if E.starred(site.call):
             continue
         target = targets.of(site.call, site.function, site.unit)
-        if target is None or misfit(site.call, target) is not None:
+        if target is None or find_misfit(site.call, target) is not None:
             continue
         passed = arguments(site.call, tuple(p.name for p in target.params))
         for parameter in target.params:
@@ -73,7 +73,7 @@ def _findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
                 yield _finding(site, parameter.name, target, use, change)
 
 
-def _is_new(use: Location, name: str, target: Target, change: ChangeSet) -> bool:
+def _is_new(use: Location, name: str, target: CallTarget, change: ChangeSet) -> bool:
     """Whether the change wrote the use, or brought the parameter."""
     if change.touches(use.path, use.start_line, use.end_line):
         return True
@@ -87,9 +87,9 @@ def _is_new(use: Location, name: str, target: Target, change: ChangeSet) -> bool
 
 
 def _finding(
-    site: CallSite, argument: str, target: Target, use: Location, change: ChangeSet
+    site: CallSite, argument: str, target: CallTarget, use: Location, change: ChangeSet
 ) -> Finding:
-    name = called(target.function)
+    name = called_name(target.function)
     args = {"name": name, "argument": argument, "at": use, "given": 0, "wanted": 0}
     code = code_line(change.unit(use.path), use.start_line)
     return Finding(

@@ -33,7 +33,7 @@ from checks.core.change import ChangeSet
 from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
-from checks.core.tree import Match
+from checks.core.tree import WordMatch
 from checks.domain.ops import OpInfo, Ops
 from checks.lang.ir.source_file import Import, Op, SourceFile
 from checks.lang.source import language
@@ -128,7 +128,7 @@ def _static_registration(own: list[OpInfo], change: ChangeSet) -> Op | None:
     return own[0].registration if own else None
 
 
-def _may_be_python(item: Import, unit: SourceFile, hits: tuple[Match, ...]) -> bool:
+def _may_be_python(item: Import, unit: SourceFile, hits: tuple[WordMatch, ...]) -> bool:
     """Whether the name may be Python's own.
 
     It may be a module, or something that the package defines or renames.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.domain.change_facts import Facts, FunctionFact, OpFact, parts
+from checks.domain.change_facts import Facts, FunctionFact, OpFact, op_parts
 from checks.lang.ir.source_file import Op
 from checks.summary.changes.name_replacements import NameReplacement
 from checks.summary.changes.names import last_part
@@ -85,7 +85,7 @@ def replacements_of_ops(
 
 
 def _op_replacement(old: Op, new: Op, path: str) -> OpReplacement:
-    old_parts, new_parts = parts(old), parts(new)
+    old_parts, new_parts = op_parts(old), op_parts(new)
     gained = tuple(part for part in new_parts if part not in old_parts)
     lost = tuple(part for part in old_parts if part not in new_parts)
     return OpReplacement(old, new, path, gained, lost)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from checks.eval.interpreter.machine import Machine
+from checks.eval.interpreter.machine import TestInterpreter
 from checks.eval.interpreter.modules import Modules
-from checks.eval.interpreter.program import Program
+from checks.eval.interpreter.program import PatchedModules
 from checks.lang.python.parse import parse_python
 
 READER = """
@@ -39,9 +39,9 @@ def follow_all(test, budget=60_000, **modules):
     shared, unit, machines = Modules(units.get), units["tests/test_it.py"], []
     for function in unit.functions:
         if function.name.startswith("test"):
-            program, altered = Program(shared), lambda path, start, end: True
+            program, altered = PatchedModules(shared), lambda path, start, end: True
             machines.append(
-                Machine(program, altered, lambda path: path.startswith("tests/"), budget)
+                TestInterpreter(program, altered, lambda path: path.startswith("tests/"), budget)
             )
             machines[-1].run(function, unit)
     return machines

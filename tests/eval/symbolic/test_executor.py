@@ -6,18 +6,18 @@ import pytest
 
 from checks.domain.indices.conventions import conventions
 from checks.eval.symbolic.affine import Offset
-from checks.eval.symbolic.executor import Interpreter
-from checks.eval.symbolic.run import Watch
+from checks.eval.symbolic.executor import SymbolicExecutor
+from checks.eval.symbolic.run import IndexNames
 from checks.lang.source import parse
 
-WATCH = Watch(("step_idx",))
+WATCH = IndexNames(("step_idx",))
 
 
 def meanings(path: str, code: str, name: str) -> dict[tuple[str, str], Offset]:
     """(role, buffer) to the offset of the function `name`."""
     unit = parse(path, textwrap.dedent(code).encode())
     functions = {f.name: f for f in unit.functions}
-    run = Interpreter(
+    run = SymbolicExecutor(
         WATCH, lambda called, _path, _arity: functions.get(called), path.endswith(".py")
     )
     return {(c.role, c.buffer): c.offset for c in conventions(run.enter(functions[name]))}

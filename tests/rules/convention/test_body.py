@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.i18n.catalog import Catalog
-from bot.reports.paste_blocks import pasted
+from bot.reports.paste_blocks import paste_text
 from checks.core.change import ChangeSet, FileChange, Hunk, PullRequest
 from checks.core.config import load
 from checks.core.tree import MemoryTree
@@ -94,7 +94,7 @@ def body(
     text: str, *, base: dict[str, str] = BASE, head: dict[str, str] = HEAD, language: str = "en"
 ) -> str:
     config = load('[paths]\nsources = ["ops/**", "engine/**"]\n[title]\nrequire_tag = true\n')
-    return pasted(
+    return paste_text(
         propose_description(Draft(change(base, head, "[OP] widen the word", text), config)),
         Catalog(language),
     )
@@ -218,7 +218,7 @@ def test_boxes_in_a_section_of_text_stay_and_do_not_fill_it() -> None:
     made = ChangeSet(MemoryTree(base), MemoryTree(base), (), PullRequest("x", text, known=True))
     config = load(None)
     assert [f.message.args["empty"] for f in description.run(made, config)] == [("Test Result",)]
-    proposed = pasted(propose_description(Draft(made, config)), Catalog("en"))
+    proposed = paste_text(propose_description(Draft(made, config)), Catalog("en"))
     assert proposed.startswith("## Purpose\n\nwider\n\n## Test Result\n\nN/A")
     assert (
         "<summary>Before you merge</summary>\n\n- [x] The purpose is clear.\n"

@@ -22,14 +22,14 @@ def messages(**files: str) -> Messages:
 
 def test_a_struct_is_found_through_a_header_that_does_not_name_it() -> None:
     known = messages(put=SENDER, way='#pragma once\n#include "far.h"\n', far=MESSAGE)
-    (end,) = known.speaking("note")
+    (end,) = known.ends_of_struct("note")
     assert (end.struct.path, end.variable, end.role) == ("far.h", "b", "send")
 
 
 def test_the_nearest_definition_counts() -> None:
     other = MESSAGE.replace("words[4]", "text[8]")
     known = messages(put=SENDER, way=f'#include "far.h"\n{other}', far=MESSAGE)
-    (end,) = known.speaking("note")
+    (end,) = known.ends_of_struct("note")
     assert [m.name for m in end.struct.members] == ["kind", "text"]
 
 
@@ -50,4 +50,4 @@ def test_a_number_is_no_struct(name: str) -> None:
 )
 def test_a_variable_that_is_not_handed_on_is_no_message(body: str) -> None:
     known = messages(put=f'#include "way.h"\nvoid put(int id) {{\n  {body}\n}}\n', way=MESSAGE)
-    assert not list(known.speaking("note"))
+    assert not list(known.ends_of_struct("note"))

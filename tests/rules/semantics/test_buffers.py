@@ -7,8 +7,8 @@ from checks.core.config import load
 from checks.core.finding import Side
 from checks.core.tree import MemoryTree
 from checks.domain.indices.buffers import Buffers
-from checks.domain.indices.op_index import Library
-from checks.eval.symbolic.run import Watch
+from checks.domain.indices.op_index import OpIndex
+from checks.eval.symbolic.run import IndexNames
 
 OP = """
 __global__ void take_kernel(const long* ids, const long* step_idx, long* out, int L) {
@@ -36,7 +36,7 @@ class Runner:
 def product(**files: str) -> Buffers:
     tree = MemoryTree({"custom_ops/gpu_ops/take.cu": OP, **files})
     config = load(None, profile="fastdeploy")
-    return Buffers(Library(ChangeSet(tree, tree, ()), Side.HEAD, config, Watch(("step_idx",))))
+    return Buffers(OpIndex(ChangeSet(tree, tree, ()), Side.HEAD, config, IndexNames(("step_idx",))))
 
 
 def keys(

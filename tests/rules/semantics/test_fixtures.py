@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from checks.eval.symbolic.affine import Offset
-from checks.eval.symbolic.run import Watch
+from checks.eval.symbolic.run import IndexNames
 from checks.lang.source import parse
 from checks.rules.semantics._fixture_fill import FillExtent, fill_extent
 from checks.rules.semantics._fixtures import fixture_uses
@@ -16,7 +16,7 @@ BASE = Offset(-1, (("lens", 1),))
 
 def fill(code: str, base: Offset = BASE) -> FillExtent | None:
     unit = parse("tests/test_op.py", textwrap.dedent(code).encode())
-    (use,) = fixture_uses(unit, frozenset({"op"}), Watch(("step_idx",)))
+    (use,) = fixture_uses(unit, frozenset({"op"}), IndexNames(("step_idx",)))
     return fill_extent(use, PARAMS, "hist", "step_idx", base)
 
 

@@ -10,7 +10,7 @@ from checks.eval.interpreter.values import (
     Array,
     PyDict,
     PyList,
-    Raised,
+    SimulatedException,
     Value,
     unknown,
 )
@@ -90,7 +90,7 @@ def _call_list_method(owner: PyList, name: str, args: list[Value]) -> Value:
             return NONE_VALUE
         case "pop" if not args:
             if not items:
-                raise Raised("IndexError", "pop from empty list", owner.length)
+                raise SimulatedException("IndexError", "pop from empty list", owner.length)
             return items.pop()
         case "copy":
             return Value(PyList(list(items), owner.length, owner.kind))

@@ -12,7 +12,7 @@ from checks.eval.interpreter.values import (
     Origins,
     PyDict,
     PyList,
-    Raised,
+    SimulatedException,
     Value,
     join_origins,
     unknown,
@@ -51,7 +51,7 @@ def _scalar_operation(op: str, left: Value, right: Value) -> Value:
     try:
         return Value(BINARY[op](left.value, right.value), origins)
     except ZeroDivisionError as error:
-        raise Raised("ZeroDivisionError", "division by zero", origins) from error
+        raise SimulatedException("ZeroDivisionError", "division by zero", origins) from error
     except (TypeError, ValueError, ArithmeticError):
         return Value(UNKNOWN, origins)
 
