@@ -12,7 +12,6 @@ from bot.errors import UserError
 from bot.files import read_text, write_output
 from bot.git import Git, Range, resolve
 from bot.i18n.catalog import Catalog
-from bot.logprobs.answer import with_record_evidence
 from bot.pipeline import open_change, progress_on_terminal, run_review
 from bot.reports import format_named
 from checks.core.change import ChangeSet, PullRequest
@@ -31,6 +30,9 @@ def run(args: argparse.Namespace) -> int:
             progress=progress_on_terminal(Catalog(args.lang)),
         )
         if args.records:
+            # For this option alone: it reads numpy and the whole comparison of records.
+            from bot.logprobs.answer import with_record_evidence
+
             report = with_record_evidence(report, *args.records)
         text = format_named(args.format).render(report, args.lang)
     write_output(text, args.output)

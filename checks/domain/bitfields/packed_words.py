@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
+from checks.core.words import may_contain
 from checks.domain.bitfields.packing import PackExpr, pack_expressions
 from checks.domain.bitfields.python_words import (
     WordReader,
@@ -91,7 +92,9 @@ def _feeding_ops(function: Function, unit: SourceFile, change: ChangeSet) -> set
     They are called in the same class, on a branch that the altered line can be on too.
     """
     imported = {i.alias or i.name for i in unit.imports if i.name and ".ops" in i.module}
-    if not imported:
+    text = unit.text_of(function)
+    takes_field = may_contain(text, ">>") or may_contain(text, "&")
+    if not imported or not takes_field:
         return set()
     reads = _altered_reads(function, unit, change)
     if not reads:
