@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
+
+from checks.core.rule_ids import former_id
 
 # Lines that a finding may stand above or below the labelled one.
 NEAR = 3
@@ -169,10 +171,10 @@ def _case(raw: Mapping[str, Any]) -> LabelledCase:
 def hits(case: LabelledCase, findings: Iterable[ReportedFinding]) -> bool:
     """Whether one of the findings is of the case's rule and stands at one of its places.
 
-    A finding for a whole file (line 0) stands at all of its lines.
+    A label may name the rule by the id that it had before it was divided. A finding for a whole file (line 0) stands at all of its lines.
     """
     for finding in findings:
-        if finding.rule != case.rule:
+        if case.rule not in (finding.rule, former_id(finding.rule)):
             continue
         if any(_is_near(finding, place) for place in case.places):
             return True
@@ -186,7 +188,7 @@ def _is_near(finding: ReportedFinding, place: LabelledPlace) -> bool:
 
 
 def score(
-    cases: Iterable[LabelledCase],
+    cases: Sequence[LabelledCase],
     outcomes: Mapping[tuple[str, str, tuple[str, ...]], ReviewOutcome],
 ) -> Score:
     """Score every case against the review of its change.
@@ -194,17 +196,21 @@ def score(
     Labels older than the change count only when found.
     """
     result = Score()
+    labelled = {case.rule for case in cases}
     reviewed = [case for case in cases if case.change in outcomes]
     for change, outcome in outcomes.items():
         kinds = {case.kind for case in reviewed if case.change == change}
-        _count_outcome(result, outcome, clean=kinds == {"clean"})
+        _count_outcome(result, outcome, labelled, clean=kinds == {"clean"})
     for case in reviewed:
         if case.kind == "bug":
             _count_case(result, case, found=hits(case, outcomes[case.change].findings))
     return result
 
 
-def _count_outcome(result: Score, outcome: ReviewOutcome, clean: bool) -> None:
+def _count_outcome(
+    result: Score, outcome: ReviewOutcome, labelled: Set[str], *, clean: bool
+) -> None:
+    """Count the findings of one review, each under the id that the labels have for its rule."""
     result.findings_per_change.append(len(outcome.findings))
     result.seconds.append(outcome.seconds)
     result.megabytes = max(result.megabytes, outcome.megabytes)
@@ -212,9 +218,11 @@ def _count_outcome(result: Score, outcome: ReviewOutcome, clean: bool) -> None:
     if outcome.error:
         result.errors.append(outcome)
     for finding in outcome.findings:
-        result.rules[finding.rule].reported += 1
+        former = former_id(finding.rule)
+        rule = result.rules[former if former in labelled else finding.rule]
+        rule.reported += 1
         if clean and finding.severity == "bug":
-            result.rules[finding.rule].bugs_on_clean += 1
+            rule.bugs_on_clean += 1
             result.false_alarms.append((outcome, finding))
 
 

@@ -11,6 +11,7 @@ from checks.core.change import ChangeSet, FileChange
 from checks.core.check import Check
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Severity
+from checks.core.rule_ids import former_id
 from checks.lang.ir.source_file import SourceFile
 from checks.lang.source import LARGEST, language
 from checks.registry import RULES
@@ -74,14 +75,12 @@ def review(
 
 def _run_rule(rule: Check, change: ChangeSet, config: Config, *, pedantic: bool) -> list[Finding]:
     """What one rule finds, with fixes that were not proved taken off."""
-    reported = list(rule.run(change, config))
-    counts = Counter(finding.fingerprint for finding in reported)
     findings: list[Finding] = []
-    for finding in reported:
+    for finding in rule.run(change, config):
         if finding.pedantic and not pedantic:
             continue
         finding = _lower_claim_where_unparsed(finding, change)
-        findings.append(_keep_fix_if_proved(finding, rule, change, config, counts))
+        findings.append(_keep_fix_if_proved(finding, rule, change, config))
     return findings
 
 
@@ -98,11 +97,11 @@ def _lower_claim_where_unparsed(finding: Finding, change: ChangeSet) -> Finding:
 
 
 def _keep_fix_if_proved(
-    finding: Finding, rule: Check, change: ChangeSet, config: Config, counts: Counter[str]
+    finding: Finding, rule: Check, change: ChangeSet, config: Config
 ) -> Finding:
     if finding.fix is None:
         return finding
-    if not _is_proved(finding, finding.fix, rule, change, config, counts):
+    if not _is_proved(finding, finding.fix, rule, change, config):
         return finding.with_fix(None)
     return finding.with_fix(replace(finding.fix, verified=True))
 
@@ -113,20 +112,28 @@ def _is_proved(
     rule: Check,
     change: ChangeSet,
     config: Config,
-    counts: Counter[str],
 ) -> bool:
-    """Whether `fix`, applied to the head tree, makes `finding` go away and brings no new one.
-
-    `counts` has the rule's findings without the fix by fingerprint: the same claim may stand twice
-    in a function.
-    """
+    """Whether `fix`, applied to the head tree, makes `finding` go away and brings no new one."""
     try:
         fixed = change.with_files(apply(fix.edits, change))
     except ValueError:
         return False
-    counts_after = Counter(left.fingerprint for left in rule.run(fixed, config))
-    is_gone = counts_after[finding.fingerprint] < counts[finding.fingerprint]
-    return is_gone and counts_after <= counts
+    before = _fingerprints(rule, change, config)
+    after = _fingerprints(rule, fixed, config)
+    is_gone = after[finding.fingerprint] < before[finding.fingerprint]
+    return is_gone and after <= before
+
+
+def _fingerprints(rule: Check, change: ChangeSet, config: Config) -> Counter[str]:
+    """How often each claim is made by `rule`, and by the rules that once were one with it.
+
+    They are counted, because the same claim may stand twice in a function.
+    """
+    counts: Counter[str] = Counter()
+    siblings = [other for other in RULES if former_id(other.ID) == former_id(rule.ID)]
+    for sibling in siblings or [rule]:
+        counts.update(finding.fingerprint for finding in sibling.run(change, config))
+    return counts
 
 
 def apply(edits: Iterable[Edit], change: ChangeSet) -> dict[str, bytes]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from jinja2 import meta
 
-from bot.i18n.catalog import LANGUAGES, TEMPLATES, Catalog
+from bot.i18n.catalog import TEMPLATES, Catalog
 from bot.i18n.escape import Html, Markdown
 from checks.core.finding import Message
 from checks.registry import RULES
@@ -43,14 +43,17 @@ def sentences(path: Path) -> dict[str, dict[str, str]]:
 @pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
 def test_both_languages_say_the_same(path):
     environment = Catalog("en").renderer.environment
+    languages = {tuple(sorted(said)) for said in sentences(path).values()}
+    # The Chinese of a new rule may follow, all of it at once; its page says so meanwhile.
+    allowed = [("en",), ("en", "zh")] if path in OF_RULES and "." in path.stem else [("en", "zh")]
+    assert len(languages) == 1 and languages.pop() in allowed
     for key, said in sentences(path).items():
-        assert sorted(said) == sorted(LANGUAGES), key
         assert all(text.strip() for text in said.values()), key
         wanted = {
             language: meta.find_undeclared_variables(environment.parse(text))
             for language, text in said.items()
         }
-        assert wanted["zh"] == wanted["en"], key
+        assert wanted.get("zh", wanted["en"]) == wanted["en"], key
 
 
 @pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
@@ -60,10 +63,10 @@ def test_sentences_are_well_formed(path):
             Catalog(language).renderer.environment.from_string(text)
             if key.startswith("message.") or key == "summary":
                 assert "\n" not in text.strip(), key
-        zh = re.sub(r"\{[{%].*?[}%]\}|`[^`]*`", "码", said["zh"])
+        zh = re.sub(r"\{[{%].*?[}%]\}|`[^`]*`", "码", said.get("zh", ""))
         assert not re.search(r"[\u4e00-\u9fff）][,;:!?](?![\w/])|[\u4e00-\u9fff],", zh), (
             key,
-            said["zh"],
+            zh,
         )
 
 
@@ -92,7 +95,9 @@ def test_every_rule_has_its_words(rule):
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_helpers_use_words_of_their_family(family):
     known = {key for path in OF_RULES if family_of(path) == family for key in sentences(path)}
-    for module in (ROOT / "checks" / family).glob("*.py"):
+    modules = list((ROOT / "checks" / "rules" / family).rglob("*.py"))
+    assert modules
+    for module in modules:
         for key in message_keys(module):
             assert f"message.{key}" in known, (
                 f"[message.{key}] of {module.name} is in no file of {family}"
@@ -158,8 +163,13 @@ def strings(module: Path) -> set[str]:
 
 
 def message_keys(module: Path) -> set[str]:
-    """Keys written out in a call of `Message`."""
-    return set(first_arguments(module, "Message"))
+    """Keys written out in a call of `Message`, `Finding.at` or `ChangedFunction.finding`."""
+    keys = set(first_arguments(module, "Message"))
+    for node in ast.walk(tree(module)):
+        is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if is_method and node.func.attr in ("at", "finding") and len(node.args) > 2:
+            keys.update(literals(node.args[2]))
+    return keys
 
 
 def error_keys(module: Path) -> set[str]:

@@ -46,4 +46,5 @@ def _page_or_new_ids(name: str, words: Catalog) -> str:
 def _page(check: Check, words: Catalog) -> str:
     """The rule's docstring is its documentation; the summary comes in the reader's language."""
     doc = inspect.cleandoc(check.__doc__ or "")
-    return f"{check.ID}\n\n{words.summary(check.ID)}\n\n{doc}\n"
+    note = "" if words.has_rule(check.ID) else words("cli.rule-untranslated") + "\n\n"
+    return f"{check.ID}\n\n{note}{words.summary(check.ID)}\n\n{doc}\n"

@@ -43,7 +43,7 @@ class Catalog:
         it."""
         for path in sorted(TEMPLATES.glob(files)):
             for sentence in _sentences(path).values():
-                self.renderer.compile(sentence[self.language])
+                self.renderer.compile(self._translated(sentence))
 
     def message(self, rule: str, message: Message) -> str:
         """A rule's sentence."""
@@ -62,7 +62,16 @@ class Catalog:
         sentence = _rule_sentence(rule, "summary")
         if sentence is None:
             return rule
-        return self.renderer.render(sentence[self.language], {})
+        return self.renderer.render(self._translated(sentence), {})
+
+    def has_rule(self, rule: str) -> bool:
+        """Whether the rule's words exist in this language. Where not, they come in English."""
+        sentence = _rule_sentence(rule, "summary")
+        return sentence is not None and self.language in sentence
+
+    def _translated(self, sentence: Sentence) -> str:
+        """The template of a rule's sentence; a new rule may have English alone."""
+        return sentence.get(self.language) or sentence["en"]
 
     def _of_rule(self, rule: str, table: str, message: Message) -> str:
         sentence = _rule_sentence(rule, f"{table}.{message.key}")
@@ -70,7 +79,7 @@ class Catalog:
             return ""
         args = {name: self._argument(rule, value) for name, value in message.args.items()}
         try:
-            return self.renderer.render(sentence[self.language], args).strip()
+            return self.renderer.render(self._translated(sentence), args).strip()
         except KeyError:
             return self._bare(rule, message)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown
-from checks.rules.convention.proposal import Paste
+from checks.domain.paste import Paste
 
 
 def paste_text(value: Any, words: Catalog) -> str:

@@ -17,8 +17,8 @@ from typing import Any
 
 import checks.core.change
 from bot.cli import review as _  # noqa: F401 - its imports are start-up
-from bot.garbage import collect_rarely
 from bot.configuration import load_configuration
+from bot.garbage import collect_rarely
 from bot.git import BlobStore, Git, GitTree, change_set, resolve
 from bot.reports import Report, format_named
 from checks.core.change import ChangeSet, PullRequest

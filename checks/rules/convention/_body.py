@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from checks.domain.paste import Paste, PasteLine
 from checks.rules.convention import _fill
 from checks.rules.convention._boxes import BoxClaim, BoxKind, box_claims
 from checks.rules.convention._draft import Draft
@@ -18,7 +19,6 @@ from checks.rules.convention._markdown import (
     tick,
 )
 from checks.rules.convention._titles import parse
-from checks.rules.convention.proposal import Paste, PasteLine
 
 
 def propose_description(draft: Draft) -> Paste:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from checks.core.finding import Message
+from checks.domain.paste import PENDING, PasteLine
 from checks.rules.convention._draft import Draft
 from checks.rules.convention._fill_files import MOST_NAMES, describe_files, short_name
-from checks.rules.convention.proposal import PENDING, PasteLine
 
 MOST_IN_SENTENCE = 4
 _SCRIPT = re.compile(r"(test_.*|.*_test)\.py")

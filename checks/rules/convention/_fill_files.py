@@ -10,9 +10,9 @@ from typing import Any
 from checks.core.change import FileChange
 from checks.core.finding import Message
 from checks.domain.change_facts import FileFact, FunctionFact
+from checks.domain.paste import PasteLine
 from checks.rules.convention._draft import Draft
 from checks.rules.convention._rewrites import Rewrite, find_rewrites
-from checks.rules.convention.proposal import PasteLine
 
 MOST_FILES = 20
 MOST_NAMES = 8

@@ -39,6 +39,7 @@ from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
 from checks.domain.hardware_reach import asks_for_new_name
+from checks.domain.host_waits import COPIES_TO_HOST
 from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.render import source_of
@@ -46,8 +47,6 @@ from checks.lang.ir.stmt import Assign, For, GuardedStmt
 
 ID = "kernel.host-sync"
 
-# What makes the host wait for a tensor.
-WAITS = frozenset({"item", "tolist", "numpy", "cpu"})
 _STEP = re.compile(
     r"sampl|verif|propos|post_?process|pre_?process|execute|forward|logprob|logits|run$|_run"
     r"|predict|generate|accept|penalt|draft|propose|decode|^step|_step|save_output"
@@ -128,7 +127,7 @@ def _waits_in(top: E.Expr, guarded: GuardedStmt) -> Iterator[TensorWait]:
     for e in E.walk(top):
         if not isinstance(e, E.Call) or not isinstance(e.func, E.Attr):
             continue
-        if e.func.name not in WAITS or e.args:
+        if e.func.name not in COPIES_TO_HOST or e.args:
             continue
         tensor = e.func.base
         if id(e) not in inner and E.root(tensor) not in running:
@@ -172,7 +171,7 @@ def _makes_host_value(value: E.Expr) -> bool:
         if not isinstance(e, E.Call):
             continue
         name = E.dotted(e.func) or E.callee(e)
-        if name.startswith(_HOST_MODULES) or name in _HOST_TYPES or E.callee(e) in WAITS:
+        if name.startswith(_HOST_MODULES) or name in _HOST_TYPES or E.callee(e) in COPIES_TO_HOST:
             return True
     return False
 

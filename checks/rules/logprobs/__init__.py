@@ -1,4 +1,7 @@
-"""TODO"""
+"""What a change means for stored logprob baselines.
+
+Modules whose names begin with `_` find the statements on the way of a logprob.
+"""
 
 from __future__ import annotations
 
