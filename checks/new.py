@@ -14,7 +14,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SCAFFOLD = ROOT / "templates" / "new_rule"
-REGISTRY = ROOT / "checks" / "registry.py"
 _ID = re.compile(r"([a-z]+)\.([a-z][a-z0-9]*(?:-[a-z0-9]+)*)")
 
 
@@ -62,29 +61,19 @@ def parse_id(text: str) -> NewRule:
 
 
 def register(rule: NewRule, source: str) -> str:
-    """The text of `checks/registry.py` with `rule` behind the last rule of its family."""
-    name = f"{rule.module}"
-    before = re.search(rf"^from checks\.rules\.{rule.family} import ", source, re.MULTILINE)
-    if before is None:
-        raise ValueError(f"checks/registry.py imports no rule of {rule.family}")
-    end = before.end()
-    if source[end] == "(":
-        source = source[: end + 1] + f"\n    {name}," + source[end + 1 :]
-    else:
-        source = source[:end] + f"{name}, " + source[end:]
-    imported = _imported(rule.family, source)
-    last = max(source.rfind(f"\n    {other},\n)") for other in imported)
-    lines = [source.rfind(f"\n    {other},") for other in imported if other != name]
-    place = source.index("\n", max([last, *lines]) + 1)
-    return source[:place] + f"\n    {name}," + source[place:]
+    """The text of the family's `__init__.py` with `rule` imported and at the end of its `RULES`."""
+    source = _append(rf"^from checks\.rules\.{rule.family} import \(", rule.module, source)
+    return _append(r"^RULES: .* = \(", rule.module, source)
 
 
-def _imported(family: str, source: str) -> list[str]:
-    block = re.search(
-        rf"^from checks\.rules\.{family} import (\([^)]*\)|[^\n]*)", source, re.MULTILINE
-    )
-    assert block is not None
-    return re.findall(r"\w+", block[1])
+def _append(opening: str, name: str, source: str) -> str:
+    """`source` with `name` at the end of the list in brackets that begins with `opening`."""
+    brackets = re.search(rf"({opening})([^)]*)\)", source, re.MULTILINE)
+    if brackets is None:
+        raise ValueError("the family's __init__.py does not list its rules as the others do")
+    names = [*re.findall(r"\w+", brackets[2]), name]
+    lines = "".join(f"    {listed},\n" for listed in names)
+    return f"{source[: brackets.start()]}{brackets[1]}\n{lines}){source[brackets.end() :]}"
 
 
 def main() -> int:
@@ -94,7 +83,8 @@ def main() -> int:
         return 2
     try:
         rule = parse_id(sys.argv[1])
-        registry = register(rule, REGISTRY.read_text("utf-8"))
+        family = ROOT / "checks" / "rules" / rule.family / "__init__.py"
+        registered = register(rule, family.read_text("utf-8"))
     except ValueError as error:
         sys.stderr.write(f"checks.new: {error}\n")
         return 2
@@ -102,7 +92,7 @@ def main() -> int:
         text = (SCAFFOLD / scaffold).read_text("utf-8")
         path.write_text(text.replace("@ID@", rule.id), "utf-8")
         sys.stdout.write(f"wrote {path.relative_to(ROOT)}\n")
-    REGISTRY.write_text(registry, "utf-8")
+    family.write_text(registered, "utf-8")
     sys.stdout.write((SCAFFOLD / "next.txt").read_text("utf-8").replace("@ID@", rule.id))
     return 0
 

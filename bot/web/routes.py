@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
@@ -16,6 +17,7 @@ from bot.web.access import COOKIE, Access
 from bot.web.html_response import HEADERS, language, page
 from bot.web.page_store import HISTORY, KINDS, BoardQuery, BoardRow, PageStore, ReportMeta
 from bot.web.statistics import StatisticsReader
+from checks.core.rule_ids import ids_meant
 from checks.registry import RULES, rule
 
 # Of a search, in characters.
@@ -121,19 +123,30 @@ class Pages:
 
     async def rules(self, request: Request) -> Response:
         """Every rule with its summary."""
+        return self._rule_list(request, [listed.ID for listed in RULES])
+
+    def _rule_list(self, request: Request, ids: Iterable[str]) -> Response:
         words = words_for(language(request))
-        summaries = [(listed.ID, Markup(words.summary(listed.ID))) for listed in RULES]
+        summaries = [(name, Markup(words.summary(name))) for name in ids]
         return self._page(request, "rules.html", rules=summaries)
 
     async def rule(self, request: Request) -> Response:
-        """One rule's page."""
-        check = rule(request.path_params["id"])
+        """One rule's page; for an id that a rule had before, the list of what it is called now."""
+        name = request.path_params["id"]
+        check = rule(name)
         if check is None:
-            return self._missing(request)
+            new_ids = ids_meant(name, [listed.ID for listed in RULES])
+            return self._rule_list(request, new_ids) if new_ids else self._missing(request)
         blocks = documentation.parse_blocks(inspect.cleandoc(check.__doc__ or ""))
-        summary = Markup(words_for(language(request)).summary(check.ID))
-        text = Markup(body(blocks))
-        return self._page(request, "rule.html", rule=check.ID, summary=summary, text=text)
+        words = words_for(language(request))
+        return self._page(
+            request,
+            "rule.html",
+            rule=check.ID,
+            summary=Markup(words.summary(check.ID)),
+            translated=words.has_rule(check.ID),
+            text=Markup(body(blocks)),
+        )
 
     async def stats(self, request: Request) -> Response:
         """How often reports were right, how fast they were there, and what they cost."""

@@ -14,6 +14,7 @@ from checks.rules.protocol import (
     stale_constant,
     stale_fixture,
     struct_copy,
+    swapped_fields,
     unmasked_pack,
     untested_change,
     whole_word_read,
@@ -36,4 +37,5 @@ RULES: tuple[Check, ...] = (
     duplicate_fixture,
     untested_change,
     deleted_test,
+    swapped_fields,
 )
