@@ -171,7 +171,8 @@ def _case(raw: Mapping[str, Any]) -> LabelledCase:
 def hits(case: LabelledCase, findings: Iterable[ReportedFinding]) -> bool:
     """Whether one of the findings is of the case's rule and stands at one of its places.
 
-    A label may name the rule by the id that it had before it was divided. A finding for a whole file (line 0) stands at all of its lines.
+    A label may name the rule by the id that it had before it was divided. A finding for a whole
+    file (line 0) stands at all of its lines.
     """
     for finding in findings:
         if case.rule not in (finding.rule, former_id(finding.rule)):

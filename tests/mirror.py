@@ -2,7 +2,8 @@
 
     python -m tests.mirror [FOLDER ...]
 
-Without a folder it measures `checks`, `bot` and `kernels`. Measured beside: folders of other projects.
+Without a folder it measures `checks`, `bot` and `kernels`. Measured beside: folders of other
+projects.
 """
 
 from __future__ import annotations

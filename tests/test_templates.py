@@ -188,7 +188,8 @@ def first_arguments(module: Path, function: str):
 
 
 def literals(node: ast.expr):
-    """The strings that an argument can be: a literal, either side of a conditional, the start of an f-string."""
+    """The strings that an argument can be: a literal, either side of a conditional, the start of an
+    f-string."""
     if isinstance(node, ast.Constant):
         yield node.value
     elif isinstance(node, ast.IfExp):

@@ -53,7 +53,8 @@ _PROBES = {
 
 
 def environment(home: Path) -> dict[str, str]:
-    """The whole environment of a process under test; its home and its temporary files are its own."""
+    """The whole environment of a process under test; its home and its temporary files are its
+    own."""
     kept = {name: os.environ[name] for name in _PASSED if name in os.environ}
     return kept | {
         "HOME": str(home),
@@ -93,7 +94,8 @@ def prefix(device: str, folder: Path) -> list[str]:
 
 
 def hide(paths: Iterable[Path]) -> None:
-    """Let code under test see these files and folders as empty, where files can be confined at all."""
+    """Let code under test see these files and folders as empty, where files can be confined
+    at all."""
     _HIDDEN[:] = paths
 
 

@@ -170,7 +170,8 @@ class _Counted:
 
 
 def _verdict(name: str | None) -> dict[str, str] | None:
-    """What the comparison said, and which report that was: its verdict and the digest of its JSON."""
+    """What the comparison said, and which report that was: its verdict and the digest of its
+    JSON."""
     if name is None:
         return None
     text = read_text(name)

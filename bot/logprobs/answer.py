@@ -1,4 +1,5 @@
-"""A review's question about logprob baselines, answered by records of before and after the change."""
+"""A review's question about logprob baselines, answered by records of before and after the
+change."""
 
 from __future__ import annotations
 

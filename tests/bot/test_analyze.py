@@ -1,4 +1,5 @@
-"""`specbot analyze` on a small engine of our own: what it says about a change, and that each sentence is true."""
+"""`specbot analyze` on a small engine of our own: what it says about a change, and that each
+sentence is true."""
 
 from __future__ import annotations
 

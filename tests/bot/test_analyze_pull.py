@@ -1,4 +1,5 @@
-"""`specbot analyze --pr` against a GitHub over real HTTP: the discussion, told by people's own words."""
+"""`specbot analyze --pr` against a GitHub over real HTTP: the discussion, told by people's own
+words."""
 
 from __future__ import annotations
 

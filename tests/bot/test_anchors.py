@@ -23,7 +23,8 @@ class Shown:
 
 
 def shown_by_git(repo) -> dict[str, list[Shown]]:
-    """The hunks of every file in `git diff -U3`: the head lines and the removed base lines in each."""
+    """The hunks of every file in `git diff -U3`: the head lines and the removed base lines in
+    each."""
     files: dict[str, list[Shown]] = {}
     hunks: list[Shown] = []
     old = new = 0
@@ -45,7 +46,8 @@ def shown_by_git(repo) -> dict[str, list[Shown]]:
 
 
 _LINES = st.lists(st.sampled_from("abcdefg"), max_size=40)
-# An edit script keeps long stretches equal, so that contexts of hunks touch, overlap and just miss each other.
+# An edit script keeps long stretches equal, so that contexts of hunks touch, overlap and just miss
+# each other.
 _EDITS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3), st.integers(0, 3)), max_size=4)
 
 

@@ -1,4 +1,5 @@
-"""Every mistake gets one clear sentence and exit code 2, and strange repositories are reviewed all the same."""
+"""Every mistake gets one clear sentence and exit code 2, and strange repositories are reviewed all
+the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`specbot ci collect` against a GitHub over real HTTP: everything of a run, refusals, limits and hostile archives."""
+"""`specbot ci collect` against a GitHub over real HTTP: everything of a run, refusals, limits and
+hostile archives."""
 
 from __future__ import annotations
 
@@ -304,7 +305,8 @@ def test_what_the_token_may_not_read_is_a_problem(repo, collect, without, proble
 
 
 def test_the_base_s_coverage_comes_along(repo, collect, tmp_path):
-    """By name what came at the head, and what did not; from the base branch's own run and from no pull request's."""
+    """By name what came at the head, and what did not; from the base branch's own run and from no
+    pull request's."""
     base = repo.git.sha("main")
     run = run_of(repo, job("unit"))
     run.artifacts.append(state.Artifact("unit-report", zipped(**{"cov.xml": COVERAGE})))

@@ -1,4 +1,5 @@
-"""Verdicts kept by `specbot ci report --db`, settled by what came after, and counted by `specbot ci stats`."""
+"""Verdicts kept by `specbot ci report --db`, settled by what came after, and counted by `specbot ci
+stats`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The CI comment on a fake GitHub: one per pull request, edited in place, and silent while nothing changed."""
+"""The CI comment on a fake GitHub: one per pull request, edited in place, and silent while nothing
+changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`specbot ci report` on saved runs: what it says, in every format, and that hostile or huge runs do no harm."""
+"""`specbot ci report` on saved runs: what it says, in every format, and that hostile or huge runs
+do no harm."""
 
 from __future__ import annotations
 

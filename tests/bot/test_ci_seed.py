@@ -1,4 +1,5 @@
-"""The bundled example's first push: its real tests are run, and the CI report must say what each failure comes from."""
+"""The bundled example's first push: its real tests are run, and the CI report must say what each
+failure comes from."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ BODY = "Made faster.\n"
 
 @pytest.fixture
 def change(repo):
-    """A pull request with a bug that has a fix, a question in context lines, one far away, and a rename."""
+    """A pull request with a bug that has a fix, a question in context lines, one far away, and a
+    rename."""
     filler = "".join(f"line{n} = {n}\n" for n in range(40))
     repo.commit(
         {

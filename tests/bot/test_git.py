@@ -258,7 +258,8 @@ FILES = st.dictionaries(
     st.dictionaries(st.sampled_from(["b.cu", "c.py", "e.py"]), st.text("xy_ \n", max_size=12)),
 )
 def test_every_kind_of_search_finds_what_is_in_the_files(repo_at, tmp_path_factory, base, added):
-    """In git, in memory and under a patch, by language or not, whether lines, paths or a yes is asked for."""
+    """In git, in memory and under a patch, by language or not, whether lines, paths or a yes is
+    asked for."""
     repo = repo_at(tmp_path_factory.mktemp("searched"))
     repo.commit({"always.py": "x\n", **base})
     repo.commit({"always.py": "y\n", **added})

@@ -1,4 +1,5 @@
-"""Nothing that a pull request says can become markup, a mention, a link, a terminal command or a hidden character."""
+"""Nothing that a pull request says can become markup, a mention, a link, a terminal command or a
+hidden character."""
 
 from __future__ import annotations
 

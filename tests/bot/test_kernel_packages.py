@@ -1,4 +1,5 @@
-"""Packages of kernels out of git: hostile trees give no file outside the folder, no link, and no crash."""
+"""Packages of kernels out of git: hostile trees give no file outside the folder, no link, and no
+crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`specbot kernels` as a person runs it: real processes, real git, kernels that are wrong, die, hang or look around.
+"""`specbot kernels` as a person runs it: real processes, real git, kernels that are wrong, die,
+hang or look around.
 
 The processes import torch, which takes seconds: that is why few tests hold many mistakes each.
 """
@@ -28,7 +29,8 @@ SCHEMA = json.loads(
 )
 SECRET = "ghs_notForTheCodeUnderTest"
 
-# What a pull request appends to an op. Each wraps the function that is there, whatever it looks like.
+# What a pull request appends to an op. Each wraps the function that is there, whatever it looks
+# like.
 WRONG_RANK_THEN_CRASH = """
 import os, signal, socket
 _packed = pack_message
@@ -73,7 +75,8 @@ CASES = tuple(Case(case.name, case.build, case.reference, case.reference, case.d
 
 
 def commit(repo, **added):
-    """A commit of this checkout's kernels with code appended to some files: `accept` is `accept/__init__.py`."""
+    """A commit of this checkout's kernels with code appended to some files: `accept` is
+    `accept/__init__.py`."""
     files = dict(package.installed())
     for name, text in added.items():
         path = (

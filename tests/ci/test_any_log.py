@@ -1,4 +1,5 @@
-"""Whatever a log holds, the analysis answers: no crash, ten lines at most, and nothing flaky without evidence."""
+"""Whatever a log holds, the analysis answers: no crash, ten lines at most, and nothing flaky
+without evidence."""
 
 import random
 

@@ -1,4 +1,5 @@
-"""The bundled example's first push, whose own tests are really run: the report names each cause, from evidence."""
+"""The bundled example's first push, whose own tests are really run: the report names each cause,
+from evidence."""
 
 import subprocess
 import sys

@@ -1,4 +1,5 @@
-"""A run saved and read again is the same run, byte for byte; what is no run is refused with its place."""
+"""A run saved and read again is the same run, byte for byte; what is no run is refused with its
+place."""
 
 import json
 from dataclasses import fields

@@ -1,6 +1,8 @@
-"""`python -m tests.ci_logs.bench [MIB]`: seconds and memory to analyse one log of a whole job (50 MiB).
+"""`python -m tests.ci_logs.bench [MIB]`: seconds and memory to analyse one log of a whole job (50
+MiB).
 
-The log is noise as `measure.full` makes it, with one failure before the end; a new process reads it from disk.
+The log is noise as `measure.full` makes it, with one failure before the end; a new process reads it
+from disk.
 """
 
 from __future__ import annotations

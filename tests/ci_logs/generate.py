@@ -1,8 +1,10 @@
-"""Makes windows of logs from programs that really fail: `python -m tests.ci_logs.generate dev [NAME ...]`.
+"""Makes windows of logs from programs that really fail: `python -m tests.ci_logs.generate dev [NAME
+...]`.
 
-Each script of `scripts/<set>.toml` runs in an empty folder. The folder's path and the host are replaced, the line that
-a maintainer would quote is marked, and all go into `windows/<set>-generated.txt`. Needs gcc, cmake, ninja, nvcc and
-the development dependencies; the scripts that mount a small file system need root. With names, only those are run.
+Each script of `scripts/<set>.toml` runs in an empty folder. The folder's path and the host are
+replaced, the line that a maintainer would quote is marked, and all go into
+`windows/<set>-generated.txt`. Needs gcc, cmake, ninja, nvcc and the development dependencies; the
+scripts that mount a small file system need root. With names, only those are run.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ def neutral(text: str, folder: str) -> str:
 
 
 def window(case: dict[str, str]) -> Window:
-    """The case as a window; raises ValueError where the script did not fail in the way that it should."""
+    """The case as a window; raises ValueError where the script did not fail in the way that it
+    should."""
     lines = output(case["run"]).rstrip("\n").split("\n")[-LINES:]
     hits = [n for n, line in enumerate(lines) if case["key"] in line]
     if not hits:

@@ -1,7 +1,9 @@
-"""Whether every line that a pattern takes holds one of some literals, decided from the pattern itself.
+"""Whether every line that a pattern takes holds one of some literals, decided from the pattern
+itself.
 
-The pattern is walked with an Aho-Corasick automaton of the literals beside it; what is left at its end are lines that
-hold none. Where a pattern leaves a choice, the one that avoids the literals is taken.
+The pattern is walked with an Aho-Corasick automaton of the literals beside it; what is left at its
+end are lines that hold none. Where a pattern leaves a choice, the one that avoids the literals is
+taken.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ class Avoiding:
         self._prefixes = {literal[:n] for literal in self._literals for n in range(len(literal))}
 
     def line(self, pattern: str) -> str | None:
-        """The beginning of a line that `pattern` takes and that holds none, with NUL for any other character; None
-        where there is no such line."""
+        """The beginning of a line that `pattern` takes and that holds none, with NUL for any other
+        character; None where there is no such line."""
         return min(self._all(_parser.parse(pattern), {"": ""}).values(), key=len, default=None)
 
     def _then(self, states: States, texts: Iterable[str]) -> States:

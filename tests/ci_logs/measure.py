@@ -1,8 +1,10 @@
-"""How well the analysis does on the windows: key line, category, the same verdict in a full log, "not this PR".
+"""How well the analysis does on the windows: key line, category, the same verdict in a full log,
+"not this PR".
 
-Cause is asked three times of each window: without the repository, with a change of an unrelated module, and with one
-that touches the workflow, the image and the requirements. In the third a failed set-up may be the change's own fault,
-so that only what no repository can cause may still be called infrastructure.
+Cause is asked three times of each window: without the repository, with a change of an unrelated
+module, and with one that touches the workflow, the image and the requirements. In the third a
+failed set-up may be the change's own fault, so that only what no repository can cause may still be
+called infrastructure.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ _NOISE = (
     "{a} passed, 2 skipped, 1 xfailed in 12.10s",
     "tests/test_cli.py::test_segmentation_fault_message PASSED",
 )
-# Of the lines before a window there are so many sorts, of so many lines; a whole log has at most so many.
+# Of the lines before a window there are so many sorts, of so many lines; a whole log has at most so
+# many.
 _LOGS, _BEFORE, _LONGEST = 8, 800, 1_200
 _NOT_THIS_PR = (Cause.BASE, Cause.FLAKY, Cause.INFRASTRUCTURE)
 _AFTER = (
@@ -57,7 +60,10 @@ _AFTER = (
 
 @dataclass(frozen=True)
 class Result:
-    """`key`, `category`, `same`: right. `excused`, `wrongly`: verdicts of "not this PR", and those that are wrong."""
+    """`key`, `category`, `same`: right.
+
+    `excused`, `wrongly`: verdicts of "not this PR", and those that are wrong.
+    """
 
     window: Window
     key: bool
@@ -77,7 +83,8 @@ def noise(chance: random.Random, lines: int) -> list[str]:
 
 
 def full(window: Window, after: int = 60) -> bytes:
-    """The window in a log of a whole job: noise before it, the clean-up after it, and GitHub's time stamps."""
+    """The window in a log of a whole job: noise before it, the clean-up after it, and GitHub's time
+    stamps."""
     rest = [*_AFTER, *(f"  unchanged file {n}" for n in range(after))]
     lines = [*_before(random.Random(window.name).randrange(_LOGS)), *window.lines, *rest]
     stamped = (

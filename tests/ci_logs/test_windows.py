@@ -53,7 +53,8 @@ def test_the_literals_of_every_rule_fit_their_table_and_names_are_unique():
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda r: r.name)
 def test_every_line_that_a_pattern_takes_has_the_rule_s_literals(rule):
-    """A line is tried on a rule only where the literals stand: what the pattern takes without them is never seen."""
+    """A line is tried on a rule only where the literals stand: what the pattern takes without them
+    is never seen."""
     for literals in (rule.need, rule.also):
         assert not literals or Avoiding(literals).line(rule.pattern.pattern) is None
 
@@ -93,7 +94,8 @@ def repeats(pattern):
 
 
 def adversarial(rule):
-    """Lines made of a rule's own words: repeated, interleaved, with everything but the end of a match."""
+    """Lines made of a rule's own words: repeated, interleaved, with everything but the end of a
+    match."""
     words = [n.strip() for n in rule.need] + re.findall(
         r"[A-Za-z][A-Za-z ]{2,}", rule.pattern.pattern
     )[:8]
@@ -128,5 +130,6 @@ def test_no_line_is_slow(rule):
     for line in adversarial(rule):
         begun = time.process_time()
         rule.match(line)
-        # A backtracking pattern takes minutes here, these take less than 5 ms; the rest is room for a busy machine.
+        # A backtracking pattern takes minutes here, these take less than 5 ms; the rest is room for
+        # a busy machine.
         assert time.process_time() - begun < 0.5, line[:60]

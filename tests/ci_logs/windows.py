@@ -11,9 +11,10 @@ A file holds many; each has a head, `---`, and the lines with `>>>` before those
     Fetching the repository
     >>>fatal: unable to access 'https://git.example/octo/engine/': Connection refused
 
-`cause` is `pr`, `not-pr` (nothing in a repository can cause it), `setup` (nothing but a change of the machine's set-up
-can) or `open` (the log alone cannot tell). `source` is `generated` or `own`, `gpu: yes` a failure of a GPU or of
-speculative decoding, and `step` the step that failed, where it matters.
+`cause` is `pr`, `not-pr` (nothing in a repository can cause it), `setup` (nothing but a change of
+the machine's set-up can) or `open` (the log alone cannot tell). `source` is `generated` or `own`,
+`gpu: yes` a failure of a GPU or of speculative decoding, and `step` the step that failed, where it
+matters.
 """
 
 from __future__ import annotations
@@ -77,11 +78,11 @@ def write(path: Path, windows: Iterable[Window]) -> None:
     path.write_text("".join(texts), "utf-8", newline="\n")
 
 
-# `later` was written after the first rules, which found 87.0 % of its key lines; the rules were then mended for it.
-# `held-out` was written after that: 94.5 %, before two rules were mended for it.
-# `fresh` was written after all of that: key line 83.6 %, category 80.6 %, before the rules were mended for it.
-# `unseen` was written after that in turn: 93.2 % and 97.7 %, before the rules were mended for it.
-# `last` was written after that, and no rule was changed for it.
+# `later` was written after the first rules, which found 87.0 % of its key lines; the rules were
+# then mended for it. `held-out` was written after that: 94.5 %, before two rules were mended for
+# it. `fresh` was written after all of that: key line 83.6 %, category 80.6 %, before the rules were
+# mended for it. `unseen` was written after that in turn: 93.2 % and 97.7 %, before the rules were
+# mended for it. `last` was written after that, and no rule was changed for it.
 SETS = ("dev", "later", "held-out", "fresh", "unseen", "last")
 _FILES = {
     "dev": ("dev-generated", "dev-own", "gpu-generated"),

@@ -1,4 +1,5 @@
-"""One stateful GitHub for tests: real HTTP, real git, and every message checked against GitHub's own description."""
+"""One stateful GitHub for tests: real HTTP, real git, and every message checked against GitHub's
+own description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The HTTP side: every request is checked against the description, authorised, answered, and the answer checked."""
+"""The HTTP side: every request is checked against the description, authorised, answered, and the
+answer checked."""
 
 from __future__ import annotations
 
@@ -117,8 +118,8 @@ _FOR_ANYBODY: set[str] = set()
 def handles(
     id_: str, *, app: bool = False, anybody: bool = False, **permissions: str
 ) -> Callable[[Handler], Handler]:
-    """Register the handler of operation `id_`; it needs one of `permissions`, or the App's own JWT with `app`, or
-    no token at all where it is for `anybody`."""
+    """Register the handler of operation `id_`; it needs one of `permissions`, or the App's own JWT
+    with `app`, or no token at all where it is for `anybody`."""
 
     def register(handler: Handler) -> Handler:
         _HANDLERS[id_] = (handler, permissions, app)
@@ -160,7 +161,8 @@ async def _strike(fault: Fault, request: Request) -> Answer | None:
         await asyncio.sleep(fault.do)
         return None
     if fault.do == "drop":
-        # Starlette has no word for this: the transport below it is cut, as when a proxy in between dies.
+        # Starlette has no word for this: the transport below it is cut, as when a proxy in between
+        # dies.
         request.receive.__self__.transport.abort()  # type: ignore[attr-defined]
         return Answer(500, {})
     assert callable(fault.do)

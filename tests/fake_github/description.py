@@ -1,7 +1,8 @@
 """GitHub's official description of its API, from the models that githubkit generates of it.
 
-githubkit's source has, for every operation, its name, method and path in a docstring, and the models of its body and
-answers in the code. They are read from there, and an operation is taken apart when it is first used.
+githubkit's source has, for every operation, its name, method and path in a docstring, and the
+models of its body and answers in the code. They are read from there, and an operation is taken
+apart when it is first used.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class Operation:
 
     @cached_property
     def patterns(self) -> tuple[re.Pattern[str], re.Pattern[str]]:
-        """For paths whose values have no slash, and for those whose `path` or `ref` may have some."""
+        """For paths whose values have no slash, and for those whose `path` or `ref` may have
+        some."""
         parts = re.split(r"\{(\w+)\}", self.path)
 
         def joined(long: frozenset[str]) -> re.Pattern[str]:

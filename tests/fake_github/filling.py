@@ -1,7 +1,7 @@
 """Complete objects from the part of them that matters.
 
-GitHub's objects have a hundred required fields; the fake knows a dozen of them. The others get the smallest value that
-the description allows.
+GitHub's objects have a hundred required fields; the fake knows a dozen of them. The others get the
+smallest value that the description allows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def fill(model: Any, known: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _completed(type_: Any, value: Any) -> Any:
-    """`value`, where it is an object or a list of objects, filled as the first model that `type_` names."""
+    """`value`, where it is an object or a list of objects, filled as the first model that `type_`
+    names."""
     model = _model(type_)
     if model is None:
         return value

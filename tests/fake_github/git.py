@@ -1,4 +1,5 @@
-"""Bare repositories on disk, served over git's own smart HTTP, and the diff that GitHub shows of them."""
+"""Bare repositories on disk, served over git's own smart HTTP, and the diff that GitHub shows of
+them."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ class GitRepository:
         )
 
     def adopt(self, source: Path, **refs: str) -> None:
-        """Take commits of another repository on this disk: `adopt(path, main="<sha>")` makes a branch each."""
+        """Take commits of another repository on this disk: `adopt(path, main="<sha>")` makes a
+        branch each."""
         specs = [f"+{sha}:refs/heads/{branch}" for branch, sha in refs.items()]
         any_commit = "git -c uploadpack.allowAnySHA1InWant=true upload-pack"
         self.run("fetch", "-q", "--no-tags", f"--upload-pack={any_commit}", str(source), *specs)
@@ -79,7 +81,8 @@ class GitRepository:
         message: str = "A change",
         parent: str = "",
     ) -> str:
-        """Commit `files` (None deletes one) on `branch`, which starts at `parent` where it is new."""
+        """Commit `files` (None deletes one) on `branch`, which starts at `parent` where it is
+        new."""
         ref = f"refs/heads/{branch}"
         exists = (
             subprocess.run(
@@ -132,7 +135,8 @@ class GitRepository:
     def http(
         self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
     ) -> tuple[int, dict[str, str], bytes]:
-        """One request of git's smart HTTP, through `git http-backend`; `path` is what follows the repository's name."""
+        """One request of git's smart HTTP, through `git http-backend`; `path` is what follows the
+        repository's name."""
         env = {
             "GIT_PROJECT_ROOT": str(self.directory.parent),
             "GIT_HTTP_EXPORT_ALL": "1",

@@ -1,4 +1,7 @@
-"""The part of GitHub's GraphQL that a bot needs. A field that the schema does not have is an error, as on GitHub."""
+"""The part of GitHub's GraphQL that a bot needs.
+
+A field that the schema does not have is an error, as on GitHub.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,8 @@ class Selection:
 
 @dataclass
 class Thing:
-    """An object of the schema: its type, and its fields as values or as functions of their arguments."""
+    """An object of the schema: its type, and its fields as values or as functions of their
+    arguments."""
 
     type: str
     fields: dict[str, Any]

@@ -68,7 +68,10 @@ class Seen:
 
 
 class FakeGitHub:
-    """One GitHub with one App. Tests change its state and read it, under `lock` where a bot runs at the same time."""
+    """One GitHub with one App.
+
+    Tests change its state and read it, under `lock` where a bot runs at the same time.
+    """
 
     def __init__(self, directory: Path, key: rsa.RSAPrivateKey | None = None) -> None:
         self.directory = directory
@@ -145,8 +148,8 @@ class FakeGitHub:
     ) -> Fault:
         """Let the next requests of `method` on a path that `path` finds go wrong.
 
-        `do` is an answer instead of the real one, "drop" to cut the connection, seconds to wait, or something to call.
-        `when` says whether the request has its effect first.
+        `do` is an answer instead of the real one, "drop" to cut the connection, seconds to wait, or
+        something to call. `when` says whether the request has its effect first.
         """
         made = Fault(method, re.compile(path), when, do, times)
         with self.lock:
@@ -217,7 +220,8 @@ def _usual_key() -> rsa.RSAPrivateKey:
 
 @contextmanager
 def serving(fake: FakeGitHub) -> Iterator[FakeGitHub]:
-    """Serve `fake` on a port of its own at 127.0.0.1, over real sockets, as long as the `with` lasts."""
+    """Serve `fake` on a port of its own at 127.0.0.1, over real sockets, as long as the `with`
+    lasts."""
     from tests.fake_github.app import application
 
     listener = socket.create_server(("127.0.0.1", 0))

@@ -13,7 +13,8 @@ _numbers = itertools.count(1001)
 
 
 def number() -> int:
-    """An id, unique among all objects, as GitHub's are large and in no order that anybody should rely on."""
+    """An id, unique among all objects, as GitHub's are large and in no order that anybody should
+    rely on."""
     return next(_numbers)
 
 

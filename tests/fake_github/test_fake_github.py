@@ -1,4 +1,5 @@
-"""The fake is as strict as GitHub: it refuses what GitHub refuses, and its description can say no."""
+"""The fake is as strict as GitHub: it refuses what GitHub refuses, and its description can
+say no."""
 
 from __future__ import annotations
 

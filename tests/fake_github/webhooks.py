@@ -34,7 +34,8 @@ def headers(event: str, guid: str, payload: bytes, secret: str) -> dict[str, str
 def deliver(
     fake: FakeGitHub, repo: state.Repository, event: str, data: dict[str, Any], *, send: bool = True
 ) -> state.Delivery:
-    """Send one webhook and wait for the answer; with `send` off it gets lost on the way, as GitHub's sometimes do."""
+    """Send one webhook and wait for the answer; with `send` off it gets lost on the way, as
+    GitHub's sometimes do."""
     payload = json.dumps(data, ensure_ascii=False).encode()
     check_webhook(event, payload)
     installation = fake.installation_of(repo)
@@ -57,7 +58,8 @@ def attempt(fake: FakeGitHub, one: state.Delivery) -> None:
     """POST it, and keep the answer as GitHub's list of deliveries would show it."""
     fields = headers(one.event, one.guid, one.payload, fake.webhook_secret)
     try:
-        # Without `verify=False`, httpx reads every certificate of the system for a plain HTTP request.
+        # Without `verify=False`, httpx reads every certificate of the system for a plain HTTP
+        # request.
         with httpx.Client(timeout=10, trust_env=False, verify=False) as http:
             answer = http.post(fake.webhook_url, content=one.payload, headers=fields)
     except httpx.HTTPError:

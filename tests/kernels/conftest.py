@@ -1,6 +1,7 @@
 """Fixtures of the kernel tests: the device, poisoned allocations, and the Hypothesis profiles.
 
-Run on a CPU, the kernels go through Triton's interpreter, which must be chosen before triton is imported.
+Run on a CPU, the kernels go through Triton's interpreter, which must be chosen before triton is
+imported.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ if not HAS_GPU:
 
     make_quick()
 
-# Tensors this small lose time to a second thread, and test processes side by side have no core for it.
+# Tensors this small lose time to a second thread, and test processes side by side have no core for
+# it.
 torch.set_num_threads(1)
 
 # `--hypothesis-profile=gpu` is what a GPU run passes; properties.py reads it.
@@ -44,7 +46,8 @@ def poison(tensor: torch.Tensor) -> torch.Tensor:
 
 @pytest.fixture(autouse=True, scope="module")
 def poisoned_empty() -> Iterator[None]:
-    """``torch.empty`` and its relatives return poisoned memory, so that a read of unwritten memory shows."""
+    """``torch.empty`` and its relatives return poisoned memory, so that a read of unwritten memory
+    shows."""
     patch = pytest.MonkeyPatch()
     for owner, name in (
         (torch, "empty"),
@@ -74,5 +77,6 @@ gpu_only = pytest.mark.skipif(not HAS_GPU, reason="needs a GPU")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """These first: nothing else takes as long, and a long test that starts last leaves the other processes idle."""
+    """These first: nothing else takes as long, and a long test that starts last leaves the other
+    processes idle."""
     items.sort(key=lambda item: Path(__file__).parent not in item.path.parents)

@@ -1,4 +1,5 @@
-"""Triton's interpreter without the work that it does again and again for nothing: the same in half of the time.
+"""Triton's interpreter without the work that it does again and again for nothing: the same in half
+of the time.
 
 For the pinned Triton (`requirements/interpreter.txt`): import it once ``TRITON_INTERPRET`` is set.
 """
@@ -23,14 +24,15 @@ def make_quick() -> None:
     _list_builtins_once()
     _look_types_up()
     _make_shapes_once()
-    # Every addition was done in 64 bits once more, and then compared, for an assertion that is only made in debug.
+    # Every addition was done in 64 bits once more, and then compared, for an assertion that is only
+    # made in debug.
     builder = interpreter.interpreter_builder
     builder.options = replace(builder.options, sanitize_overflow=builder.options.debug)
 
 
 def _patch_once_a_launch() -> None:
-    """The interpreter goes through ``triton.language`` again at every call of a device function, where the second time
-    within a launch finds nothing left to patch."""
+    """The interpreter goes through ``triton.language`` again at every call of a device function,
+    where the second time within a launch finds nothing left to patch."""
     patch, launch = interpreter._patch_lang, interpreter.GridExecutor.__call__
     patched: set[int] = set()
     launching = False
@@ -79,7 +81,8 @@ def _list_builtins_once() -> None:
 
 
 def _look_types_up() -> None:
-    """NumPy's type for Triton's, and the type that two become, out of tables instead of anew at every look."""
+    """NumPy's type for Triton's, and the type that two become, out of tables instead of anew at
+    every look."""
     semantic, make, known = interpreter.interpreter_semantic, interpreter._get_np_dtype, {}
 
     def look_up(type_: tl.dtype) -> np.dtype[Any]:
@@ -96,7 +99,8 @@ def _look_types_up() -> None:
 
 
 def _make_shapes_once() -> None:
-    """A block's type and its tensor's shape: checked and wrapped once for each that there is, not for each tensor."""
+    """A block's type and its tensor's shape: checked and wrapped once for each that there is, not
+    for each tensor."""
     make_tensor, make_ir, blocks, irs, shapes = tl.tensor.__init__, tl.block_type.to_ir, {}, {}, {}
 
     def with_element(self: tl.block_type, scalar: tl.dtype) -> tl.block_type:

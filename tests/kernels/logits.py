@@ -28,10 +28,11 @@ def make_logits(values: str, shape: tuple[int, int], gen: torch.Generator) -> to
 
 
 def far_rows(values: torch.Tensor) -> torch.Tensor:
-    """bfloat16 copies of the rows of ``values`` [3, V], 2**30 elements apart: the last starts at 2**31.
+    """bfloat16 copies of the rows of ``values`` [3, V], 2**30 elements apart: the last starts at
+    2**31.
 
-    Nearly all of it is address space that nothing touches. There is as much before the first row, so that an offset
-    that wrapped around reads zeros and not another process's memory.
+    Nearly all of it is address space that nothing touches. There is as much before the first row,
+    so that an offset that wrapped around reads zeros and not another process's memory.
     """
     apart = 1 << 30
     room = (1 << 32) + (1 << 12)

@@ -1,7 +1,7 @@
 """What the property tests share: the settings, and exact comparison of tensors.
 
-A property test is a strategy of cases and a ``check(case)`` function; the mutation suite runs the same pair
-against a broken kernel.
+A property test is a strategy of cases and a ``check(case)`` function; the mutation suite runs the
+same pair against a broken kernel.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def examples() -> int:
 def property_test(
     cases: SearchStrategy[Case],
 ) -> Callable[[Callable[[Case], None]], Callable[..., None]]:
-    """Decorates ``check(case)`` into a test over ``examples()`` derandomised cases, cut into shards of 500 so
-    that test processes can share a large run.
+    """Decorates ``check(case)`` into a test over ``examples()`` derandomised cases, cut into shards
+    of 500 so that test processes can share a large run.
     """
 
     def decorate(check: Callable[[Case], None]) -> Callable[..., None]:
@@ -65,14 +65,15 @@ def bounded(
     def run(case: Case) -> None:
         check(case)
 
-    # Hypothesis derandomises by the function's name and source: the mutation suite must draw the same cases.
+    # Hypothesis derandomises by the function's name and source: the mutation suite must draw the
+    # same cases.
     run.__name__ = run.__qualname__ = name or check.__name__
     return options(given(cases)(run))
 
 
 def for_the_law(given: Any) -> Any:
-    """A case's tensors where its reference runs: on the CPU, which is done before a GPU has launched so many small
-    steps; large ones stay.
+    """A case's tensors where its reference runs: on the CPU, which is done before a GPU has
+    launched so many small steps; large ones stay.
     """
     if isinstance(given, torch.Tensor):
         return given.cpu() if given.numel() < 1 << 20 else given

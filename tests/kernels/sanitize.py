@@ -1,6 +1,6 @@
-"""Every op once at odd and at real sizes, for a memory checker: ``compute-sanitizer --tool memcheck python -m
-tests.kernels.sanitize [PART...]``, and the same with ``racecheck``. Each part ends with a line. Run it without a
-checker first, which compiles.
+"""Every op once at odd and at real sizes, for a memory checker: ``compute-sanitizer --tool memcheck
+python -m tests.kernels.sanitize [PART...]``, and the same with ``racecheck``. Each part ends with a
+line. Run it without a checker first, which compiles.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def _score_and_sample(vocab: int, dtype: torch.dtype) -> None:
 
 
 def verify_all(strategy: Strategy) -> None:
-    """One strategy, with and without a cut, and where it takes one with drafts of another vocabulary."""
+    """One strategy, with and without a cut, and where it takes one with drafts of another
+    vocabulary."""
     dense = strategy in (Strategy.REJECTION, Strategy.BLOCK)
     sizes = [(100, 16), (96, 16)] + ([] if strategy == Strategy.TOPP else [(151_936, CHUNK)])
     for vocab, chunk in sizes:

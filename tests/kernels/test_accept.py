@@ -88,7 +88,8 @@ def check(case: Case) -> None:
     if not copies:
         return
     same("logits", got.logits[:total], rows[:total])
-    # The tests' torch.empty is NaN: a row past the total that is anything else was written by mistake.
+    # The tests' torch.empty is NaN: a row past the total that is anything else was written by
+    # mistake.
     assert got.logits[total:].isnan().all()
 
 

@@ -1,7 +1,7 @@
 """The whole loop: speculation must not change what is said, only how soon.
 
-The oracle is a plain greedy loop that uses no kernel. The wide matrix runs the ops' references on a CPU (a GPU runs
-the kernels); a narrow one runs the kernels through the interpreter.
+The oracle is a plain greedy loop that uses no kernel. The wide matrix runs the ops' references on a
+CPU (a GPU runs the kernels); a narrow one runs the kernels through the interpreter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ SPECULATING = ("ngram", "suffix", "mtp", "hybrid")
 
 @pytest.fixture
 def references(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """On a CPU the references answer, which are the law and much faster than interpreted kernels."""
+    """On a CPU the references answer, which are the law and much faster than interpreted
+    kernels."""
     monkeypatch.setattr("kernels._dispatch.interpreting", lambda: False)
     yield
 
@@ -36,7 +37,8 @@ def model(dtype: torch.dtype = torch.float32, seed: int = 1, **shape: float) -> 
 
 
 def requests(lengths: tuple[tuple[int, int], ...], **kwargs: object) -> list[Request]:
-    """A prompt and a number of tokens each; every second prompt repeats itself, so that lookups find something."""
+    """A prompt and a number of tokens each; every second prompt repeats itself, so that lookups
+    find something."""
     gen = torch.Generator().manual_seed(5)
     made = []
     for i, (prompt, tokens) in enumerate(lengths):
@@ -56,7 +58,8 @@ MIXED = ((5, 12), (17, 9), (1, 14), (8, 1), (3, 7), (11, 10))
 
 
 def forced(model: Model, text: list[int]) -> torch.Tensor:
-    """Logits [len(text), V] of one pass over a whole text: row i is what the model says after token i."""
+    """Logits [len(text), V] of one pass over a whole text: row i is what the model says after token
+    i."""
     tokens = torch.tensor(text, device=DEVICE)
     place = torch.arange(len(text), device=DEVICE)
     return model.head(model.forward(tokens, place * 0, place, model.new_cache(1, len(text))))
@@ -83,7 +86,8 @@ def tokens_per_step(outputs: list[Output]) -> float:
 @pytest.mark.parametrize("drafts", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("proposer", SPECULATING)
 def test_greedy_text_is_the_plain_one(proposer: str, drafts: int) -> None:
-    """Overlap on and off, one rank and two, more requests than slots, prompts whole and in chunks, ends by EOS."""
+    """Overlap on and off, one rank and two, more requests than slots, prompts whole and in chunks,
+    ends by EOS."""
     given = requests(MIXED)
     for overlap, ranks, dtype in ((False, 1, torch.float32), (True, 2, torch.bfloat16)):
         net = shared_model(dtype)
@@ -118,7 +122,8 @@ def test_speculation_does_something() -> None:
 
 @pytest.mark.usefixtures("references")
 def test_the_hybrid_accepts_more_than_its_draft_head_proposed() -> None:
-    """Two of four drafts are the head's: a step of four or five tokens has some that were looked up."""
+    """Two of four drafts are the head's: a step of four or five tokens has some that were looked
+    up."""
     net = model(mixing=0.0, gain=4.0)
     (output,) = decode(net, requests(((9, 60),)), Settings("hybrid", 4))
     assert max(output.accept_num) == 5
@@ -127,7 +132,8 @@ def test_the_hybrid_accepts_more_than_its_draft_head_proposed() -> None:
 @pytest.mark.usefixtures("references")
 @pytest.mark.parametrize("proposer", SPECULATING)
 def test_sampled_text_is_the_plain_one_under_target_match(proposer: str) -> None:
-    """A draw depends on (seed, position) and the logits: what was drafted, and how many, must not show."""
+    """A draw depends on (seed, position) and the logits: what was drafted, and how many, must not
+    show."""
     warm = [
         replace(r, temperature=t, top_k=k, top_p=p)
         for r, (t, k, p) in zip(
@@ -195,7 +201,10 @@ def test_every_token_carries_its_own_logprob(proposer: str, mode: str) -> None:
 
 @pytest.mark.usefixtures("references")
 def test_another_width_changes_no_shared_column() -> None:
-    """Seed 000's question: the baseline differs after the width of the top-k changed. Here it must only be wider."""
+    """Seed 000's question: the baseline differs after the width of the top-k changed.
+
+    Here it must only be wider.
+    """
     net, given = model(torch.bfloat16), requests(MIXED)
     narrow = decode(net, given, Settings("mtp", 2, logprobs=3))
     wide = decode(net, given, Settings("mtp", 2, logprobs=20))
@@ -334,7 +343,8 @@ def test_what_cannot_be_decoded_is_refused() -> None:
 
 @pytest.mark.usefixtures("references")
 def test_drafts_are_declared_as_they_were_drawn() -> None:
-    """Drawn again from what `verify` will be told, each draft of the head comes out the same; a lookup is certain."""
+    """Drawn again from what `verify` will be told, each draft of the head comes out the same; a
+    lookup is certain."""
     net = model(mixing=0.0, gain=4.0)
     drawn = certain = 0
     for steps in (3, 6, 9, 12):
@@ -364,7 +374,8 @@ def test_drafts_are_declared_as_they_were_drawn() -> None:
 def exact_joint(
     net: Model, prompt: tuple[int, ...], tokens: int, temperature: float
 ) -> torch.Tensor:
-    """Probability of every continuation of that many tokens, in order of their ids. [V ** tokens]"""
+    """Probability of every continuation of that many tokens, in order of their ids. [V **
+    tokens]"""
     probability = []
     for text in product(range(net.shape.vocab), repeat=tokens):
         logits = forced(net, [*prompt, *text]).double()[len(prompt) - 1 : -1] / temperature
@@ -384,7 +395,8 @@ def exact_joint(
     ],
 )
 def test_sampled_text_has_the_model_s_distribution(strategy: Strategy, proposer: str) -> None:
-    """Continuations of three tokens over a vocabulary of 4, drafted by a head that disagrees; chi-square at 1e-9."""
+    """Continuations of three tokens over a vocabulary of 4, drafted by a head that disagrees;
+    chi-square at 1e-9."""
     net = model(vocab=4, dim=8, layers=1, gain=1.5, agreement=-1.0)
     draws = 50_000 if DEVICE == "cuda" else 1_200
     prompt, temperature = (1, 2, 1, 3, 2, 1), 0.8

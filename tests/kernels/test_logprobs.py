@@ -61,7 +61,8 @@ CASES = independent(draw)
 
 
 def _wide_ids(case: Case) -> bool:
-    """On a GPU a property of the case's own, because there each variant costs seconds of compiling."""
+    """On a GPU a property of the case's own, because there each variant costs seconds of
+    compiling."""
     return case.mapped if DEVICE == "cuda" else case.seed % 2 == 1
 
 
@@ -128,7 +129,8 @@ PREFIX_CASES = independent(draw_pair)
 
 
 def check_prefix(pair: tuple[Case, int]) -> None:
-    """topk(k1) == topk(k2)[:k1] bit for bit, with the rows in another order and padded ones between."""
+    """topk(k1) == topk(k2)[:k1] bit for bit, with the rows in another order and padded ones
+    between."""
     case, k2 = pair
     given = inputs(case)
     rows = given["rows"] if case.mapped else torch.arange(case.rows, device=DEVICE)
@@ -186,7 +188,8 @@ def test_a_tied_best_token_has_the_rank_of_the_tie() -> None:
 
 
 def test_infinity_is_better_than_the_largest_number() -> None:
-    """+inf is read as the largest float32, which a bfloat16 cannot hold: their keys must not be cut alike."""
+    """+inf is read as the largest float32, which a bfloat16 cannot hold: their keys must not be cut
+    alike."""
     logits = torch.zeros(1, 40, dtype=torch.bfloat16, device=DEVICE)
     logits[0, 7], logits[0, 9] = torch.finfo(torch.bfloat16).max, float("inf")
     assert logprobs(logits, torch.tensor([7], device=DEVICE), 3).topk_ids.tolist() == [[9, 7, 0]]

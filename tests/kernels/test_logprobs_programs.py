@@ -1,4 +1,5 @@
-"""Several chunks a program, as only large batches have them: the answers are those of one chunk a program."""
+"""Several chunks a program, as only large batches have them: the answers are those of one chunk a
+program."""
 
 from __future__ import annotations
 

@@ -226,7 +226,8 @@ def test_the_words_of_a_message() -> None:
 
 
 def test_only_used_columns_and_rows_are_moved() -> None:
-    """256 slots of 4 tokens and one column: 13 KB, where the fixed structure moved 530,444 bytes."""
+    """256 slots of 4 tokens and one column: 13 KB, where the fixed structure moved 530,444
+    bytes."""
     assert 4 * message_words(256, 1, 1024) == 13_324
     assert 4 * FIXED.length({}) == 530_444
     assert packed([2] * 4, columns=9, num_logprobs=1).numel() == message_words(4, 1, 8) == 31
@@ -371,7 +372,8 @@ def test_packer_and_reader_follow_the_declared_layout(monkeypatch: pytest.Monkey
     assert moved.tolist()[:4] == [3, 3 | 2 << 8, 1, 1]
     assert moved.tolist()[6] == 0 and moved.tolist()[11] == 1  # rank first
     words = moved.cpu()
-    # the reader looks for the stop word before it reads by layout: only the group may move for this part
+    # the reader looks for the stop word before it reads by layout: only the group may move for this
+    # part
     again, _ = kernels.message.layout.read(other, words)
     same("tokens", again["tokens"], unpack_message(given.cpu(), layout=CURRENT).tokens)
     assert document().index("`bsz`") < document().index("`stop_word`")

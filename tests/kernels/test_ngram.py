@@ -196,7 +196,8 @@ def example(
     room: int = 99,
     length: int = 64,
 ) -> dict[str, torch.Tensor]:
-    """One decoding request of which everything fits; `append` leaves slot 0 of the generated tokens unused."""
+    """One decoding request of which everything fits; `append` leaves slot 0 of the generated tokens
+    unused."""
     row = prompt + ([77] if append else []) + generated
     last = generated[-1] if generated else prompt[-1]
     given = {
@@ -231,13 +232,15 @@ def proposed(
 
 
 def test_step_idx_is_a_count() -> None:
-    """The fixture of an engine's proposer test: prompt 10 20 30 40 50 10 20 30, generated 40 50 10, count 3."""
+    """The fixture of an engine's proposer test: prompt 10 20 30 40 50 10 20 30, generated 40 50 10,
+    count 3."""
     given = example([10, 20, 30, 40, 50, 10, 20, 30], [40, 50, 10])
     assert proposed(given) == [20, 30]
 
 
 def test_the_same_fixture_read_with_the_last_token_at_step_idx() -> None:
-    """The hybrid's buffer starts one later; either op on the other's buffer answers something else."""
+    """The hybrid's buffer starts one later; either op on the other's buffer answers something
+    else."""
     prompt, generated = [10, 20, 30, 40, 50, 10, 20, 30], [40, 50, 10]
     assert proposed(example(prompt, generated, append=True), ngram_append) == [20, 30]
     assert proposed(example(prompt, generated), ngram_append) == []

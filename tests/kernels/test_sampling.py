@@ -127,11 +127,14 @@ def check(case: Case) -> None:
 
 
 def cut(case: Case, *arguments: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
-    """The cut by its kernel. What that gets from ``logprobs``, which has its own tests, comes from its law three times
-    in four: on the interpreter the best 64 of a row cost more than all the rest.
+    """The cut by its kernel.
+
+    What that gets from ``logprobs``, which has its own tests, comes from its law three times in
+    four: on the interpreter the best 64 of a row cost more than all the rest.
     """
     module = import_module("kernels.sampling.cut")
-    # Several blocks a row now and then only: on the interpreter each costs a program's worth of time.
+    # Several blocks a row now and then only: on the interpreter each costs a program's worth of
+    # time.
     block = 128 if case.seed % 8 == 0 else 512
     with pytest.MonkeyPatch.context() as patch:
         if DEVICE == "cpu" and case.seed % 4:

@@ -222,7 +222,8 @@ test_update_status_matches_reference = property_test(UPDATE_CASES)(check_update_
 
 
 def state(**changes: object) -> dict[str, torch.Tensor]:
-    """One request that decodes: prompt [7, 8, 9], generated [1, 2], cache of 4, drafts of 3, room for 10."""
+    """One request that decodes: prompt [7, 8, 9], generated [1, 2], cache of 4, drafts of 3, room
+    for 10."""
     given: dict[str, object] = {
         "accept_tokens": [[3, 4, -1, -1]],
         "accept_num": [2],
@@ -316,7 +317,8 @@ def test_a_blocked_request_stays_as_it_is() -> None:
 
 
 def test_gather_next_token_serves_speculative_and_plain_batches() -> None:
-    """The rows of a mixed batch: a prefill of 3, an idle slot, a verification of 3, a plain decode."""
+    """The rows of a mixed batch: a prefill of 3, an idle slot, a verification of 3, a plain
+    decode."""
     hidden = torch.arange(7.0, device=DEVICE)[:, None].expand(7, 2)
     this_time = torch.tensor([3, 0, 3, 1], dtype=torch.int32, device=DEVICE)
     encoder = torch.tensor([3, 0, 0, 0], dtype=torch.int32, device=DEVICE)
@@ -342,7 +344,8 @@ def test_a_large_batch() -> None:
 def test_the_next_launch() -> None:
     exact = next_launch([4, 0, 2, 1], num_speculative_tokens=3, overlap=False)
     assert (exact.token_num, exact.real_bsz, exact.exact, exact.empty_run) == (7, 3, True, False)
-    # under overlap 4, 2 and 1 are lengths of the step before: each of the three may come back with K + 1
+    # under overlap 4, 2 and 1 are lengths of the step before: each of the three may come back with
+    # K + 1
     bound = next_launch([4, 0, 2, 1], num_speculative_tokens=3, overlap=True, prefill_tokens=5)
     assert (bound.token_num, bound.exact) == (17, False)
     for accepted in ([1, 1, 1], [4, 4, 4], [2, 4, 1]):

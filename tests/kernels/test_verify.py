@@ -85,7 +85,8 @@ def test_a_target_row_of_nan_emits_a_token_of_the_vocabulary() -> None:
 
 
 def check_far_rows() -> None:
-    """Rows more than 2**31 elements into the logits are judged and drawn from like any other (vLLM #48055)."""
+    """Rows more than 2**31 elements into the logits are judged and drawn from like any other (vLLM
+    #48055)."""
     warm = {"temperature": torch.ones(1, device=DEVICE), "seeds": torch.tensor([7], device=DEVICE)}
     for strategy, options in ((Strategy.GREEDY, {}), (Strategy.REJECTION, warm)):
         given = small(strategy, [4, 5], [4, 5, 6], **options)

@@ -1,7 +1,9 @@
-"""Speculative sampling leaves the target's distribution as it is: chi-square at 1e-9, and what must not pass it.
+"""Speculative sampling leaves the target's distribution as it is: chi-square at 1e-9, and what must
+not pass it.
 
-A draft opposite to the target, drawn by our own sampler with our own seeds; 200,000 requests. On a CPU the law draws
-(the property tests hold the kernels to it, token for token), on a GPU the kernels themselves.
+A draft opposite to the target, drawn by our own sampler with our own seeds; 200,000 requests. On a
+CPU the law draws (the property tests hold the kernels to it, token for token), on a GPU the kernels
+themselves.
 """
 
 from __future__ import annotations
@@ -143,7 +145,8 @@ def excess(tokens: torch.Tensor, p: torch.Tensor) -> float:
 
 
 def worst(given: VerifyInputs, tokens: torch.Tensor, count: torch.Tensor) -> float:
-    """The largest excess over all positions that at least 2,000 requests reached, the bonus among them."""
+    """The largest excess over all positions that at least 2,000 requests reached, the bonus among
+    them."""
     found = []
     for i in range(tokens.shape[1]):
         reached = tokens[count > i, i]
@@ -173,14 +176,16 @@ def test_masked_draft_and_target_keep_the_support() -> None:
 
 
 def test_pairs_follow_the_chain() -> None:
-    """The target's second row depends on the first draft, as a model's does: 64 cells of (first, second)."""
+    """The target's second row depends on the first draft, as a model's does: 64 cells of (first,
+    second)."""
     vocab = 8
     one = make(Strategy.REJECTION, True, vocab, 1, 1.0)
     gen = torch.Generator().manual_seed(9)
     after = (torch.randn(vocab, vocab, generator=gen) * 1.2).to(DEVICE)
     first = one.target_logits[:1]
     x = one.step_input_ids[:, 1]
-    # Rows of request b: the common first row, then the one that follows its draft. One block per draft token.
+    # Rows of request b: the common first row, then the one that follows its draft. One block per
+    # draft token.
     rows = torch.stack([first.expand(vocab, vocab), after], dim=1).flatten(0, 1)
     cu = torch.cat([2 * x, x[:1] * 0 + 2 * vocab]).int()
     tokens, count = run(replace(one, target_logits=rows, cu_seqlens_q_output=cu))
@@ -199,7 +204,8 @@ def test_pairs_follow_the_chain() -> None:
 
 
 def test_acceptance_is_the_overlap() -> None:
-    """P(the first draft stands) = sum of min(p, q), within four standard errors; a block accepts no fewer."""
+    """P(the first draft stands) = sum of min(p, q), within four standard errors; a block accepts no
+    fewer."""
     given = make(Strategy.REJECTION, True, 16, 1, 1.0)
     count = run(given)[1]
     rate = (count > 1).double().mean().item()
@@ -210,7 +216,8 @@ def test_acceptance_is_the_overlap() -> None:
 
 
 def test_noise_has_no_coarse_steps() -> None:
-    """A uniform of 8 bits would pass every chi-square here, and lose the tail of a real vocabulary."""
+    """A uniform of 8 bits would pass every chi-square here, and lose the tail of a real
+    vocabulary."""
     seeds = torch.arange(DRAWS)
     u, v = _random.uniforms(seeds, torch.zeros_like(seeds), _random.RECOVER)
     assert len(u.unique()) > 0.98 * DRAWS
@@ -238,7 +245,8 @@ def test_philox_is_philox() -> None:
 
 
 def _topp(patch: pytest.MonkeyPatch, given: VerifyInputs) -> VerifyInputs:
-    """FastDeploy's default strategy, which is documented as not lossless: candidates are the best four."""
+    """FastDeploy's default strategy, which is documented as not lossless: candidates are the best
+    four."""
     few = 3000  # enough for so large a bias, and the law walks TOPP request by request
     p = given.target_logits.double().softmax(1)
     best = p.topk(4, dim=1)

@@ -39,8 +39,8 @@ class Case:
     seed: int
 
 
-# (batch, width) and (vocabulary, chunk) for the interpreter, whose time is that of requests x columns x chunks: most
-# cases are small in both, and few are large in one.
+# (batch, width) and (vocabulary, chunk) for the interpreter, whose time is that of requests x
+# columns x chunks: most cases are small in both, and few are large in one.
 FEW = [(1, 1), (1, 3), (1, 4), (2, 2), (2, 3), (3, 2)]
 SHORT = [(2, 16), (8, 16), (16, 16), (31, 16), (33, 16), (33, 64), (100, 64)]
 LONG = [(65, 16), (100, 16)]
@@ -176,7 +176,8 @@ def _draft_ids(
     cu: torch.Tensor,
     gen: torch.Generator,
 ) -> torch.Tensor:
-    """Drafts of every kind: the target's best, a likely token, anything, and ids that are no token."""
+    """Drafts of every kind: the target's best, a likely token, anything, and ids that are no
+    token."""
     batch, width = case.batch, case.width
     rows = (cu[:-1, None] + torch.arange(width)).clamp(max=target.shape[0] - 1)
     best = target.cpu().float().nan_to_num(-1e30).argmax(dim=1)[rows]

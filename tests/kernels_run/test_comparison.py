@@ -102,11 +102,13 @@ def test_another_device_is_not_compared():
 
 
 def written(value):
-    told = lambda reason: (
-        None
-        if reason is None
-        else {"key": reason.key, "args": dict(reason.args), "zh": "", "en": ""}
-    )
+    def told(reason):
+        return (
+            None
+            if reason is None
+            else {"key": reason.key, "args": dict(reason.args), "zh": "", "en": ""}
+        )
+
     return json.loads(json.dumps(to_json(value, told)))
 
 

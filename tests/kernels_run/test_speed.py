@@ -1,4 +1,5 @@
-"""Ratios and their intervals: no alarm for the same code, an alarm for what is slower, silence between."""
+"""Ratios and their intervals: no alarm for the same code, an alarm for what is slower, silence
+between."""
 
 from __future__ import annotations
 

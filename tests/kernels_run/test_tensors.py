@@ -1,4 +1,5 @@
-"""Tensors as bytes: what is written is what the library reads, bfloat16 is widened right, garbage is refused."""
+"""Tensors as bytes: what is written is what the library reads, bfloat16 is widened right, garbage
+is refused."""
 
 from __future__ import annotations
 

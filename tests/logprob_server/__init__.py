@@ -1,1 +1,2 @@
-"""A server process with the OpenAI-compatible API over `kernels.decode`, to record logprobs from."""
+"""A server process with the OpenAI-compatible API over `kernels.decode`, to record logprobs
+from."""

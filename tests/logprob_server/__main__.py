@@ -1,11 +1,12 @@
 """`python -m tests.logprob_server`: prints its port, then serves until its input ends.
 
-It answers as an engine would: several requests decode together, step by step, and a stream has a chunk a step. Fields
-beyond the API come when a request asks for them, as vLLM, SGLang or (for a model of that name) FastDeploy sends them.
+It answers as an engine would: several requests decode together, step by step, and a stream has a
+chunk a step. Fields beyond the API come when a request asks for them, as vLLM, SGLang or (for a
+model of that name) FastDeploy sends them.
 
-A prompt with `!WHATxN` in it gets trouble the first N times it is asked: a status (`!500x2`), `!slowx1` (no answer
-comes), or a stream that breaks off (`!dropx1`, `!silentx1`, `!errorx1`, `!earlyx1`, `!emptyx1`). The model `locked`
-wants the key `s3cret`.
+A prompt with `!WHATxN` in it gets trouble the first N times it is asked: a status (`!500x2`),
+`!slowx1` (no answer comes), or a stream that breaks off (`!dropx1`, `!silentx1`, `!errorx1`,
+`!earlyx1`, `!emptyx1`). The model `locked` wants the key `s3cret`.
 """
 
 from __future__ import annotations
@@ -184,7 +185,8 @@ async def trouble(serving: Serving, prompt: object) -> Response | None:
 
 
 async def broken(how: str) -> AsyncIterator[str]:
-    """A stream that does not get to its end: torn, silent about it, with an error, or with its end too early."""
+    """A stream that does not get to its end: torn, silent about it, with an error, or with its end
+    too early."""
     yield event(
         {
             "choices": []
@@ -269,7 +271,8 @@ def main() -> None:
         await uvicorn.Server(uvicorn.Config(app, log_level="critical")).serve(sockets=[listening])
         running.cancel()
 
-    # Whoever started it holds the other end of its input: a test that is killed leaves no server behind.
+    # Whoever started it holds the other end of its input: a test that is killed leaves no server
+    # behind.
     Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
     print(listening.getsockname()[1], flush=True)
     asyncio.run(serve())

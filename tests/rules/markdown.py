@@ -208,7 +208,8 @@ def _put(case: Case, side: str, path: str, text: str) -> None:
 
 
 def _strip(fence: Fence, case: Case, path: str, side: str, count: bool) -> str:
-    """The text of a block without its expectation comments, which are added to the case if they `count`."""
+    """The text of a block without its expectation comments, which are added to the case if they
+    `count`."""
     lines = fence.text.split("\n")
     kept = []
     for number, line in enumerate(lines, 1):

@@ -7,8 +7,10 @@ from checks.core.finding import Message
 
 
 def sentence(rule_id: str, message: Message) -> str:
-    """What `message` says in English. Raises LookupError where a report would fall back on the bare key:
-    the words have no such key, or need an argument that the rule did not give.
+    """What `message` says in English.
+
+    Raises LookupError where a report would fall back on the bare key: the words have no such key,
+    or need an argument that the rule did not give.
     """
     text = Catalog("en").message(rule_id, message)
     if text.startswith(f"`{rule_id}/{message.key}"):

@@ -1,11 +1,11 @@
 """Does a change of SpecBot's own code alter what it says? Record before, record after, compare.
 
-    python -m tests.unchanged record OUT --repo fastdeploy=DIR --repo vllm=DIR --repo sglang=DIR [--every N]
-    python -m tests.unchanged compare BEFORE AFTER
+    python -m tests.unchanged record OUT --repo fastdeploy=DIR --repo vllm=DIR --repo sglang=DIR
+    [--every N] python -m tests.unchanged compare BEFORE AFTER
 
-`record` runs the `specbot` of this checkout, as a person would, on the changes that `changes.json` names, and
-writes one file for each answer. `compare` prints every file that differs and exits with 1 when one does. A rule
-that was renamed is compared under its old id.
+`record` runs the `specbot` of this checkout, as a person would, on the changes that `changes.json`
+names, and writes one file for each answer. `compare` prints every file that differs and exits with
+1 when one does. A rule that was renamed is compared under its old id.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ def _write(out: Path, answer: Answer) -> None:
 
 
 def compare(before: Path, after: Path) -> int:
-    """Print what differs between two recordings; 1 where anything does, or where nothing could be compared."""
+    """Print what differs between two recordings; 1 where anything does, or where nothing could be
+    compared."""
     names = sorted(p.name for p in before.iterdir() if p.is_file())
     compared = [name for name in names if (after / name).exists()]
     different = 0

@@ -1,4 +1,5 @@
-"""Saved CI runs made of the log windows that the tests bundle: each window is the log of one failed job."""
+"""Saved CI runs made of the log windows that the tests bundle: each window is the log of one failed
+job."""
 
 from __future__ import annotations
 

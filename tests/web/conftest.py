@@ -1,4 +1,5 @@
-"""The pages served by a real server on 127.0.0.1, filled with pull requests and with real analyses of the example."""
+"""The pages served by a real server on 127.0.0.1, filled with pull requests and with real analyses
+of the example."""
 
 from __future__ import annotations
 

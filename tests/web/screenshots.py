@@ -1,4 +1,5 @@
-"""Pictures of the board and of a pull request's page, for the README: `python -m tests.web.screenshots`."""
+"""Pictures of the board and of a pull request's page, for the README: `python -m
+tests.web.screenshots`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The pages in a real Chromium: no errors, nothing from elsewhere, accessible, and hostile text stays text."""
+"""The pages in a real Chromium: no errors, nothing from elsewhere, accessible, and hostile text
+stays text."""
 
 from __future__ import annotations
 
@@ -152,7 +153,8 @@ FOCUSED = """() => {
 
 
 def _tabbed(page: Page) -> str:
-    """Where the link leads that the next press of the tab key comes to; that it has the focus is to be seen."""
+    """Where the link leads that the next press of the tab key comes to; that it has the focus is to
+    be seen."""
     page.keyboard.press("Tab")
     focused = page.evaluate(FOCUSED)
     assert focused["marked"], focused

@@ -15,7 +15,8 @@ DRAW = "from bot.reports.charts import stacked_bars; print(stacked_bars(['a.py']
 
 
 def test_nobodys_settings_change_a_picture(tmp_path: Path):
-    """Matplotlib reads the `matplotlibrc` of the folder that it is started in, which may be a stranger's."""
+    """Matplotlib reads the `matplotlibrc` of the folder that it is started in, which may be a
+    stranger's."""
     (tmp_path / "matplotlibrc").write_text("xtick.color: red\naxes.linewidth: 9\nfont.size: 30\n")
     command = [sys.executable, "-c", DRAW]
     drawn = subprocess.run(

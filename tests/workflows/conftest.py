@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def free_port() -> int:
-    """One that nobody has now, and that the system gives to nobody who asks for any: those are higher."""
+    """One that nobody has now, and that the system gives to nobody who asks for any: those are
+    higher."""
     while True:
         port = random.randrange(10_240, 32_000)
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
@@ -62,7 +63,8 @@ class Bot:
             "SPECBOT_WRITE_GAP": "0",
             "SPECBOT_WRITES_PER_HOUR": "100000",  # one service for all of these tests
             "SPECBOT_HEARTBEAT_EVERY": "0.5",
-            # What makes good for lost webhooks would find the pull requests that tests opened without telling.
+            # What makes good for lost webhooks would find the pull requests that tests opened
+            # without telling.
             "SPECBOT_RECONCILE_EVERY": "100000",
             "SPECBOT_REDELIVER_EVERY": "100000",
         }

@@ -1,7 +1,9 @@
-"""kill -9 at every step's end: each chapter unharmed first, and then with one death at each boundary that it has.
+"""kill -9 at every step's end: each chapter unharmed first, and then with one death at each
+boundary that it has.
 
-A boundary is just before or just after a step, or the end of a workflow, is written down. After the death the bot
-starts again, in turn as the same worker and as another that takes over, and GitHub must show what it shows without.
+A boundary is just before or just after a step, or the end of a workflow, is written down. After the
+death the bot starts again, in turn as the same worker and as another that takes over, and GitHub
+must show what it shows without.
 """
 
 from __future__ import annotations
@@ -112,7 +114,8 @@ class Boundaries:
             self._zygote.start(self._worker)
 
     def _settle(self, deaths: int) -> list[str]:
-        """Wait until it has died so often, all work has ended, and no more comes of it; the work that does not end."""
+        """Wait until it has died so often, all work has ended, and no more comes of it; the work
+        that does not end."""
         quiet, end, left = 0, time.monotonic() + _LONGEST, list[str]()
         while quiet < 2 and time.monotonic() < end:
             self._revived()
@@ -154,7 +157,8 @@ def missing(steps: list[list[str | int]]) -> list[str]:
 
 
 def tried(database: str, every: int = 1) -> tuple[list[str], int, int]:
-    """What was wrong, how many boundaries there are, and how many of them were struck: one in `every`."""
+    """What was wrong, how many boundaries there are, and how many of them were struck: one in
+    `every`."""
     with stage(database) as (fake, bot), Boundaries(fake, bot, bot.directory).closing() as trial:
         found, planned = list[str](), list[Boundary]()
         for chapter in CHAPTERS:

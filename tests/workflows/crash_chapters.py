@@ -1,6 +1,8 @@
-"""What happens to a pull request, a kind of workflow after the other: the smallest story with every step in it.
+"""What happens to a pull request, a kind of workflow after the other: the smallest story with every
+step in it.
 
-Each chapter says whose steps it is about, and what GitHub shows of it in the end, whoever died in between.
+Each chapter says whose steps it is about, and what GitHub shows of it in the end, whoever died in
+between.
 """
 
 from __future__ import annotations
@@ -48,7 +50,10 @@ class Book:
         self.repo.git.commit("main", {".specbot.toml": CONFIG})
 
     def opened(self, base: str = "main", *, draft: bool = False, first: bool = False) -> Pull:
-        """A new pull request, of which nothing was told yet. Of those before only the last that was reviewed stays."""
+        """A new pull request, of which nothing was told yet.
+
+        Of those before only the last that was reviewed stays.
+        """
         for old in self.repo.pulls.values():
             if first or not old.reviews:
                 old.state = "closed"
@@ -115,8 +120,9 @@ class Book:
 
 @dataclass(frozen=True)
 class Chapter:
-    """`tell` makes it happen and gives the pull request and the deliveries; `kinds` are the workflows that it is
-    about, `shows` what there is more on GitHub in the end. Its CI report is only counted where it is about that."""
+    """`tell` makes it happen and gives the pull request and the deliveries; `kinds` are the
+    workflows that it is about, `shows` what there is more on GitHub in the end. Its CI report is
+    only counted where it is about that."""
 
     name: str
     kinds: tuple[str, ...]

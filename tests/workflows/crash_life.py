@@ -1,9 +1,11 @@
-"""Lives of a bot that cost little: a process that has imported everything forks one after the other.
+"""Lives of a bot that cost little: a process that has imported everything forks one after the
+other.
 
-It reads a life a line from its standard input, JSON of `environment`, `log`, `strike`, `when` and `watch`, writes the
-id of the process that lives it, and another line when that has died. With a `strike` the life kills itself at that many
-steps' ends, before or after the step is written down. With `watch`, a folder, it notes in `steps` there what it writes
-down, and kills itself at what the file `strike` there names.
+It reads a life a line from its standard input, JSON of `environment`, `log`, `strike`, `when` and
+`watch`, writes the id of the process that lives it, and another line when that has died. With a
+`strike` the life kills itself at that many steps' ends, before or after the step is written down.
+With `watch`, a folder, it notes in `steps` there what it writes down, and kills itself at what the
+file `strike` there names.
 """
 
 from __future__ import annotations
@@ -97,7 +99,8 @@ def _end_with(parent: int) -> None:
 
 
 def _near() -> None:
-    """The process that children are forked from is forked too, instead of importing what is imported here."""
+    """The process that children are forked from is forked too, instead of importing what is
+    imported here."""
     ours, theirs = socket.socketpair()
     if not os.fork():
         ours.close()

@@ -1,4 +1,5 @@
-"""Two hundred deliveries in which something must happen on GitHub, and what must stand there in the end."""
+"""Two hundred deliveries in which something must happen on GitHub, and what must stand there in the
+end."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ PER_PULL = 10
 
 @dataclass
 class Story:
-    """Pull requests of one repository, each told of by `PER_PULL` deliveries, and a GPU run each."""
+    """Pull requests of one repository, each told of by `PER_PULL` deliveries, and a GPU run
+    each."""
 
     fake: FakeGitHub
     repo: Repository = field(init=False)
@@ -133,7 +135,8 @@ def _of_pull(story: Story, pull: Pull) -> Iterator[str]:
     if len({review.body.split("\n")[0] for review in pull.reviews}) != len(pull.reviews):
         yield "the same review twice"
     checks = [c for c in story.repo.check_runs if c.head_sha == pull.head_sha]
-    # A review that was ordered anew, as when the bot looked before the webhook came, has a check run of its own.
+    # A review that was ordered anew, as when the bot looked before the webhook came, has a check
+    # run of its own.
     if len({c.external_id for c in checks}) != len(checks) or "specbot/review" not in {
         c.name for c in checks
     }:

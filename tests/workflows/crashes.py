@@ -1,8 +1,10 @@
-"""`python -m tests.workflows.crashes`: kill -9 again and again, and nothing is lost and nothing done twice.
+"""`python -m tests.workflows.crashes`: kill -9 again and again, and nothing is lost and nothing
+done twice.
 
-Two hundred deliveries while the bot is killed at the ends of steps (before and after the step is written down), at
-requests to GitHub (before they have their effect and before they are answered), and at any other moment. After each
-death the bot starts again, as the same worker or as another that takes over.
+Two hundred deliveries while the bot is killed at the ends of steps (before and after the step is
+written down), at requests to GitHub (before they have their effect and before they are answered),
+and at any other moment. After each death the bot starts again, as the same worker or as another
+that takes over.
 """
 
 from __future__ import annotations
@@ -60,7 +62,8 @@ class Zygote:
         )
 
     def start(self, worker: str, strike: int = 0, when: str = "") -> None:
-        """Begin a life as `worker`, which kills itself at its step number `strike`, where that is not 0."""
+        """Begin a life as `worker`, which kills itself at its step number `strike`, where that is
+        not 0."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         environment = (
             kept | {"PYTHONPATH": str(ROOT)} | self.bot.settings | {"SPECBOT_WORKER_ID": worker}

@@ -35,14 +35,18 @@ def missing() -> str:
 
 
 def _end_with_us() -> None:
-    """However this process ends, the server does too. Where there is no such thing, what follows `yield` sees to it."""
+    """However this process ends, the server does too.
+
+    Where there is no such thing, what follows `yield` sees to it.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _AT_ONCE)
 
 
 @contextmanager
 def postgres() -> Iterator[str]:
-    """The URL of an empty database on a server that lives as long as the `with`, and no longer than this process."""
+    """The URL of an empty database on a server that lives as long as the `with`, and no longer than
+    this process."""
     # PostgreSQL refuses to run as root.
     user: dict[str, Any] = (
         {} if os.getuid() else {"user": "postgres", "group": "postgres", "extra_groups": []}

@@ -1,4 +1,5 @@
-"""The review as a step of a workflow: a real process with an event's file, a checkout and the workflow's token."""
+"""The review as a step of a workflow: a real process with an event's file, a checkout and the
+workflow's token."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from tests.workflows.conftest import ROOT, SMALL_HEAD
 
 
 class Workflow:
-    """Runs of a workflow for one pull request, each with a checkout of its own as `fetch-depth: 0` makes it."""
+    """Runs of a workflow for one pull request, each with a checkout of its own as `fetch-depth: 0`
+    makes it."""
 
     def __init__(self, fake, repo: Repository, directory: Path) -> None:
         self.fake, self.repo, self.directory = fake, repo, directory
@@ -33,7 +35,8 @@ class Workflow:
     def run(
         self, pull: Pull, *args: str, event: dict | None = None, depth: str = "", **permissions: str
     ):
-        """Run the step with a token that has `permissions`; gives the process, its output, and its summary."""
+        """Run the step with a token that has `permissions`; gives the process, its output, and its
+        summary."""
         self.runs += 1
         here = self.directory / str(self.runs)
         here.mkdir()
@@ -276,7 +279,8 @@ TEXT = st.text() | st.text(st.sampled_from(":,%=\r\nACD025"))
 
 @given(TEXT, TEXT, TEXT)
 def test_no_text_becomes_a_command_of_its_own(path, title, message):
-    """The runner splits lines and fields as its documentation says, and reads back what was meant."""
+    """The runner splits lines and fields as its documentation says, and reads back what was
+    meant."""
     printed = workflow_commands([note(path, title, message)])
     assert printed.count("\n") == 1 and printed.endswith("\n") and "\r" not in printed
     head, _, data = printed[:-1].removeprefix("::").partition("::")

@@ -1,4 +1,5 @@
-"""`specbot app create`, as a person goes through it: the page, GitHub's form, the way back, the file."""
+"""`specbot app create`, as a person goes through it: the page, GitHub's form, the way back, the
+file."""
 
 from __future__ import annotations
 
@@ -39,8 +40,12 @@ class Creation:
             *args,
         ]
         pipe = subprocess.PIPE
-        # What a shell starts in the background ignores Ctrl-C, and so would what is started from there.
-        heeds = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+        # What a shell starts in the background ignores Ctrl-C, and so would what is started from
+        # there.
+        def heeds():
+            return signal.signal(signal.SIGINT, signal.SIG_DFL)
+
         options = {"env": env, "cwd": directory, "preexec_fn": heeds}
         self.process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, **options)
         assert self.process.stderr is not None

@@ -1,4 +1,5 @@
-"""`specbot app doctor`: each thing that can be missing is missed, by name, and what is fine is fine."""
+"""`specbot app doctor`: each thing that can be missing is missed, by name, and what is fine is
+fine."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from tests.workflows.conftest import free_port
 
 
 class Service(BaseHTTPRequestHandler):
-    """What the webhook's address answers: `/healthz` as the service does, and webhooks with `status`."""
+    """What the webhook's address answers: `/healthz` as the service does, and webhooks with
+    `status`."""
 
     status = 202
 

@@ -1,4 +1,5 @@
-"""What a person sees of CI: jobs end on GitHub, and one comment says what that means, however the news came."""
+"""What a person sees of CI: jobs end on GitHub, and one comment says what that means, however the
+news came."""
 
 from __future__ import annotations
 
@@ -30,8 +31,11 @@ def opened(fake: FakeGitHub, repo: state.Repository, *, draft: bool = True) -> s
 
 
 def end(fake: FakeGitHub, repo: state.Repository, event: str, part: dict[str, object]) -> None:
-    """The webhook `event` about `part`, which has ended. What is null or an object may differ from the API's, and is
-    filled as the description of webhooks has it."""
+    """The webhook `event` about `part`, which has ended.
+
+    What is null or an object may differ from the API's, and is filled as the description of
+    webhooks has it.
+    """
     told = {
         name: value
         for name, value in part.items()

@@ -1,4 +1,5 @@
-"""How the client waits, what it repeats and what it never repeats; against the fake, with a clock that is told."""
+"""How the client waits, what it repeats and what it never repeats; against the fake, with a clock
+that is told."""
 
 from __future__ import annotations
 

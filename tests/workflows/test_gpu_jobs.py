@@ -1,4 +1,5 @@
-"""Dialogues about a repository's own GPU jobs: their tests and logprobs, and what becomes the baseline."""
+"""Dialogues about a repository's own GPU jobs: their tests and logprobs, and what becomes the
+baseline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Strangers at the door of a bot that runs: nothing privileged is done, and the bot goes on answering."""
+"""Strangers at the door of a bot that runs: nothing privileged is done, and the bot goes on
+answering."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ PRIVILEGED = (
 
 
 def done(fake: FakeGitHub, repo: Repository, since: int) -> list[str]:
-    """What was asked of GitHub since then that changes more than a comment, in this repository: the bot may still work
-    for an earlier test in that one's."""
+    """What was asked of GitHub since then that changes more than a comment, in this repository: the
+    bot may still work for an earlier test in that one's."""
     asked = [r for r in fake.requests[since:] if r.path.startswith(f"/repos/{repo.full_name}/")]
     return [r.operation for r in asked if r.operation.startswith(PRIVILEGED)]
 
@@ -49,7 +50,8 @@ def settled(fake: FakeGitHub, repo: Repository, pull: Pull) -> None:
 
 @pytest.fixture
 def victim(live, engine) -> Pull:
-    """A pull request with a red job and a GPU workflow, by ada, who may write. mallory may read, eve nothing."""
+    """A pull request with a red job and a GPU workflow, by ada, who may write. mallory may read,
+    eve nothing."""
     engine.roles |= {
         "ada": "write",
         "grace": "read",
@@ -234,8 +236,8 @@ def test_signed_and_strange(live, running):
 
 
 def test_a_fork_whose_branch_is_called_like_ours(live, engine, victim):
-    """Its code is a stranger's though the branch has a name of ours, and though it changes the workflow and the
-    configuration that would run it."""
+    """Its code is a stranger's though the branch has a name of ours, and though it changes the
+    workflow and the configuration that would run it."""
     pull = fork_pull(live, engine)
     evil = {
         WORKFLOW: "on: workflow_dispatch\n",
@@ -290,7 +292,8 @@ def test_marks_that_others_write_are_not_ours(live, engine, victim):
 
 
 def test_names_of_jobs_are_text(live, engine, victim):
-    """A workflow of the pull request names its job to call somebody, to open a tag, to be our mark."""
+    """A workflow of the pull request names its job to call somebody, to open a tag, to be our
+    mark."""
     names = [
         "@octo/all <img src=x>",
         "<!-- specbot:answer 1 0 -->",

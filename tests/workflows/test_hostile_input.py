@@ -1,4 +1,5 @@
-"""What strangers send, taken apart without the network: no order, no crash, nothing alive in an answer."""
+"""What strangers send, taken apart without the network: no order, no crash, nothing alive in an
+answer."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ def waiting(bot: Bot) -> int:
 
 
 def test_the_hour_of_one_is_not_the_hour_of_another(fake, bot, repo, other):
-    """One has used up its writes, with more commands waiting than a worker has places; another is answered, and the
-    first is when its hours are over, by the worker that lives then."""
+    """One has used up its writes, with more commands waiting than a worker has places; another is
+    answered, and the first is when its hours are over, by the worker that lives then."""
     bot.settings |= {
         "SPECBOT_WRITES_PER_HOUR": "2",
         "SPECBOT_WORKER_ID": "first",

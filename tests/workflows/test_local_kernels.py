@@ -1,4 +1,5 @@
-"""Dialogues about kernels that run on the bot's own machine: real processes, real git, code that looks around."""
+"""Dialogues about kernels that run on the bot's own machine: real processes, real git, code that
+looks around."""
 
 from __future__ import annotations
 
@@ -96,7 +97,8 @@ def double(x):
         pass
     return 2 + found
 """
-# More than may be written, in files that each may be so large, when it was kept from writing one that may not.
+# More than may be written, in files that each may be so large, when it was kept from writing one
+# that may not.
 MANY_FILES = """
 import errno, time
 
@@ -129,7 +131,8 @@ os.execvp(given[0], given)
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bot]:
-    """A bot that runs kernels on its own machine, an hour for each pull request and a minute more."""
+    """A bot that runs kernels on its own machine, an hour for each pull request and a minute
+    more."""
     settings = {"SPECBOT_LOCAL_KERNELS": "cpu", "SPECBOT_GPU_MINUTES_PER_PULL": "61"}
     with started(tmp_path_factory.mktemp("here"), **settings) as made, watched(made.fake):
         yield made

@@ -1,4 +1,5 @@
-"""One review onto GitHub, once: what is posted again, what is folded, what is resolved, and what a failure leaves."""
+"""One review onto GitHub, once: what is posted again, what is folded, what is resolved, and what a
+failure leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Kernels on the bot's own machine as it is: a stranger's under the real bubblewrap, ours on the real GPU."""
+"""Kernels on the bot's own machine as it is: a stranger's under the real bubblewrap, ours on the
+real GPU."""
 
 from __future__ import annotations
 

@@ -77,7 +77,8 @@ def test_killed_at_random_moments():
 
 
 def test_killed_at_step_boundaries():
-    """A few of those of `python -m tests.workflows.crashes --boundaries`, among which are all steps of the code."""
+    """A few of those of `python -m tests.workflows.crashes --boundaries`, among which are all steps
+    of the code."""
     found, known, struck = crash_boundaries.tried("sqlite", every=80)
     assert found == [] and known > 80 * (struck - 1) > 0
 
@@ -167,7 +168,8 @@ def database(request: pytest.FixtureRequest) -> Iterator[str | None]:
 
 
 def test_a_worker_that_dies_for_ever_is_taken_over(fake, bot, repo, database):
-    """One worker is killed in the middle of a review and never comes back; another has its work in the end."""
+    """One worker is killed in the middle of a review and never comes back; another has its work in
+    the end."""
     if database is not None:
         bot.settings["SPECBOT_DATABASE_URL"] = database
     bot.start("--role", "web")
@@ -235,7 +237,8 @@ def test_two_services_on_one_port(bot, monkeypatch, capsys):
 
 
 def test_the_usual_settings_keep_what_is_promised(bot, monkeypatch):
-    """A dead worker is taken over within a minute, a lost webhook found every ten, a write a second and 400 an hour."""
+    """A dead worker is taken over within a minute, a lost webhook found every ten, a write a second
+    and 400 an hour."""
     for name, value in bot.settings.items():
         monkeypatch.setenv(name, value)
     for name in (

@@ -1,4 +1,5 @@
-"""The door: nobody gets in without the secret, nothing is lost or done twice, and the process stays up."""
+"""The door: nobody gets in without the secret, nothing is lost or done twice, and the process stays
+up."""
 
 from __future__ import annotations
 

@@ -37,7 +37,10 @@ class TestInterpreter(Interpretation):
     __test__ = False
 
     def run(self, function: Function, unit: SourceFile) -> None:
-        """Interpret the test `function`, collecting `failures`. Raises BudgetExceeded beyond the budget."""
+        """Interpret the test `function`, collecting `failures`.
+
+        Raises BudgetExceeded beyond the budget.
+        """
         apply_decorators(self, function)
         # An argument that no fixture makes may be anything.
         names = {param.name: Value(Instance(None, open=True)) for param in function.params}

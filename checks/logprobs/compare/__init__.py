@@ -16,12 +16,12 @@ from checks.logprobs.compare.verdict import (
 
 __all__ = [
     "NOISE_ULPS",
-    "Collector",
-    "Decision",
     "AcceptanceVerdict",
+    "Collector",
     "ComparisonOutcome",
     "ComparisonStats",
     "ComparisonVerdict",
+    "Decision",
     "WorstRow",
     "calibrated_tolerance",
     "decide",

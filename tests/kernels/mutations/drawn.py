@@ -18,8 +18,8 @@ Holds = Callable[[Any], bool]
 def over(
     cases: SearchStrategy[Any], check: Check, count: int | None = None, **where: Holds
 ) -> Callable[[], None]:
-    """``check`` on the ``count`` cases of its property test; of these on those alone whose fields are as said, if only
-    these can show the mistake: the rest would cost time.
+    """``check`` on the ``count`` cases of its property test; of these on those alone whose fields
+    are as said, if only these can show the mistake: the rest would cost time.
     """
 
     def run() -> None:
@@ -32,8 +32,8 @@ def over(
 
 @cache
 def drawn(cases: SearchStrategy[Any], name: str, count: int) -> tuple[Any, ...]:
-    """The cases of ``bounded(cases, check, count)``, shuffled: neighbours are alike, and what one misses the next does
-    too.
+    """The cases of ``bounded(cases, check, count)``, shuffled: neighbours are alike, and what one
+    misses the next does too.
     """
     found: list[Any] = []
     bounded(cases, found.append, count, name=name)()

@@ -1,6 +1,8 @@
-"""Broken accept, logprobs, verify and sampling: bugs that engines shipped, or nearly did, put into our kernels.
+"""Broken accept, logprobs, verify and sampling: bugs that engines shipped, or nearly did, put into
+our kernels.
 
-Each is one edit of one file. ``caught_by`` is the op's ordinary check; it must fail on the edited kernels.
+Each is one edit of one file. ``caught_by`` is the op's ordinary check; it must fail on the edited
+kernels.
 """
 
 from __future__ import annotations
@@ -71,7 +73,8 @@ def _load(name: str, path: Path, patch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def _verify(*strategies: Strategy, count: int | None = None, **where: Holds) -> Test:
-    """The property test of the strategies; of more cases, if ``count`` says so, for a mistake that shows seldom."""
+    """The property test of the strategies; of more cases, if ``count`` says so, for a mistake that
+    shows seldom."""
     cases = test_verify.RATIO_CASES if strategies[0] in RATIO else test_verify.EQUALITY_CASES
     return over(
         cases, verify_cases.check, count, strategy=lambda strategy: strategy in strategies, **where

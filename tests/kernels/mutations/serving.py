@@ -1,4 +1,5 @@
-"""Broken ngram, schedule, message and decode: bugs that engines shipped, or nearly did, put into our code.
+"""Broken ngram, schedule, message and decode: bugs that engines shipped, or nearly did, put into
+our code.
 
 Each is one edit of one file. `caught_by` is an ordinary test; it must fail on the edited file.
 """
@@ -43,7 +44,8 @@ class Mutation:
     )
 
     def mutant(self, folder: Path) -> ModuleType:
-        """The module with the edit made, from a file of its own: triton reads a kernel's source from disk."""
+        """The module with the edit made, from a file of its own: triton reads a kernel's source
+        from disk."""
         original = (
             Path(*kernels.__path__).parent.joinpath(*self.module.split(".")).with_suffix(".py")
         )

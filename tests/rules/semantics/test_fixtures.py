@@ -1,4 +1,5 @@
-"""What a test fills of an array, counted from its index: -1 where that is a count, 0 where it is the last position."""
+"""What a test fills of an array, counted from its index: -1 where that is a count, 0 where it is
+the last position."""
 
 import textwrap
 
