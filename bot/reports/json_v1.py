@@ -14,9 +14,32 @@ from typing import Any
 import bot
 from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.reports.report import Report
-from checks.core.finding import DerivationStep, Evidence, Finding, Message, RecordDiff, Sibling
+from checks.core.finding import (
+    Counterexample,
+    Definition,
+    DerivationStep,
+    Evidence,
+    Finding,
+    KernelRun,
+    Message,
+    PastFailure,
+    PredictedFailure,
+    RecordDiff,
+    Sibling,
+)
 
 VERSION = 1
+# What each kind of evidence is called in version 1, whatever its class is called.
+_EVIDENCE_TYPES: dict[type, str] = {
+    Counterexample: "Counterexample",
+    PredictedFailure: "PredictedFailure",
+    Sibling: "Sibling",
+    Definition: "Definition",
+    KernelRun: "KernelRun",
+    PastFailure: "History",
+    RecordDiff: "RecordDiff",
+    DerivationStep: "Step",
+}
 # The words of every language, by its name.
 Catalogs = Mapping[str, Catalog]
 
@@ -82,7 +105,7 @@ def _message(rule: str, message: Message, catalogs: Catalogs) -> dict[str, Any]:
 
 
 def _evidence(rule: str, piece: Evidence, catalogs: Catalogs) -> dict[str, Any]:
-    data = {"type": type(piece).__name__, **plain(piece)}
+    data = {"type": _EVIDENCE_TYPES[type(piece)], **plain(piece)}
     if isinstance(piece, Sibling):
         data["verdict"] = _message(rule, piece.verdict, catalogs)
     elif isinstance(piece, DerivationStep):

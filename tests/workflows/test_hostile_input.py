@@ -93,7 +93,7 @@ def test_what_people_say_is_told_to_the_page(action):
         "discussion-5-3",
         "octo/engine#3",
     )
-    assert order.gathered, "ten comments in a minute are one page"
+    assert order.batched, "ten comments in a minute are one page"
 
 
 SILENT = {
