@@ -12,6 +12,8 @@ import pytest
 
 from bot.sandbox.client import FORK_SERVER
 
+ROOT = Path(__file__).resolve().parent.parent
+_KEPT_BY_TOOLS = {".hypothesis", ".pytest_cache", ".import_linter_cache", "__pycache__", "build"}
 # pytest's own note of the test that runs.
 _PYTEST_VARIABLE = "PYTEST_CURRENT_TEST"
 # Python starts it once for all pools of a process, and it ends with the process.
@@ -22,13 +24,14 @@ _GRACE = 5.0
 
 @pytest.fixture(autouse=True)
 def leaves_nothing_behind() -> Iterator[None]:
-    """Fail the test that leaves a changed environment or folder, or a thread or a process that
-    lives.
+    """Fail the test that leaves a changed environment or folder, a file in the checkout, or a
+    thread or a process that lives.
 
     What fixtures of a larger scope have started is there before, and stays.
     """
     environment = _environment()
     folder = os.getcwd()
+    files = _files_of_checkout()
     threads = set(threading.enumerate())
     processes = set(_child_processes())
     yield
@@ -37,6 +40,8 @@ def leaves_nothing_behind() -> Iterator[None]:
     os.chdir(folder)
     assert changed == [], f"the test changed these variables of the environment: {changed}"
     assert returned_to == folder, f"the test left the process in {returned_to}"
+    left = sorted(_files_of_checkout() - files)
+    assert left == [], f"the test left these files in the checkout: {left}"
     _wait_until_none(lambda: _new_threads(threads))
     assert _new_threads(threads) == []
     _wait_until_none(lambda: _new_processes(processes))
@@ -50,6 +55,11 @@ def fork_server() -> Iterator[None]:
     FORK_SERVER.fork().close()
     yield
     FORK_SERVER.close()
+
+
+def _files_of_checkout() -> set[str]:
+    """What stands at the top of the checkout, without what Python and pytest keep there."""
+    return {path.name for path in ROOT.iterdir()} - _KEPT_BY_TOOLS
 
 
 def _environment() -> dict[str, str]:
