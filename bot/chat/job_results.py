@@ -71,7 +71,7 @@ def compare_logprobs(head: Path, base: Path | None, store: Path) -> dict[str, Co
     comparisons = {}
     for key, side in sides.items():
         if side is not None:
-            comparisons[key] = compare(str(side), str(head), jobs=1)
+            comparisons[key] = compare(str(side), str(head))
     return comparisons
 
 

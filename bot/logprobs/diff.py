@@ -47,11 +47,10 @@ def _base(args: argparse.Namespace) -> AbstractContextManager[str]:
     return base_of(args.store, args.head)
 
 
-def compare(base: str, head: str, again: Sequence[str] = (), *, jobs: int = 1) -> ComparisonOutcome:
+def compare(base: str, head: str, again: Sequence[str] = ()) -> ComparisonOutcome:
     """The outcome of two files. Raises `UserError` for what cannot be read.
 
     `again` are more runs of base, which say how far two runs are apart by themselves.
-    `jobs` has no effect: one process reads both files.
     """
     paths = [Path(name) for name in (base, head, *again)]
     for path in paths:

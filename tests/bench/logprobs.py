@@ -80,8 +80,7 @@ def _measured(folder: Path, tokens: int, runs: int) -> Iterator[Cost]:
     part = tokens // 4
     yield _row("a quarter of it", part, runs, *_files(folder, part // TOKENS))
     paths = _files(folder, tokens // TOKENS)
-    yield _row("two processes", tokens, runs, *paths)
-    yield _row("one process", tokens, runs, *paths, "-j", "1")
+    yield _row("two files", tokens, runs, *paths)
     yield _row("equal files", tokens, runs, paths[0], paths[0])
     yield _row("requests in another order", tokens, runs, paths[0], _reversed(paths[1]))
 

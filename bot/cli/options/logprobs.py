@@ -134,7 +134,6 @@ def _add_diff_options(parser: argparse.ArgumentParser, words: Catalog) -> None:
     add("--aa", nargs="+", metavar="FILE", help=words("comparison.help-aa"))
     add("--format", choices=_DIFF_FORMATS, default="terminal", help=words("comparison.help-format"))
     add("--pictures", metavar="DIR", help=words("comparison.help-pictures"))
-    add("-j", "--jobs", type=positive, default=2, metavar="N", help=words("comparison.help-jobs"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))
 
 
