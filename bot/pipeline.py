@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from bot.configuration import load_configuration
-from bot.garbage import collect_rarely
+from bot.garbage import stop_collecting
 from bot.git import BlobStore, Git, Range, change_set
 from bot.i18n.catalog import Catalog
 from bot.reports import Report
@@ -25,7 +25,7 @@ from checks.review import review
 @contextmanager
 def open_change(git: Git, compared: Range, pull: PullRequest) -> Iterator[ChangeSet]:
     """The change, readable while this is open."""
-    collect_rarely()
+    stop_collecting()
     with BlobStore(git) as blobs:
         yield change_set(git, blobs, compared, pull)
 
