@@ -9,12 +9,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from bot.configuration import load_configuration
-from bot.garbage import collect_rarely
-from bot.git import BlobStore, Git, Range, change_set, history_prefetch
-from bot.git.history import history
+from bot.garbage import stop_collecting
+from bot.git import BlobStore, Git, Range, change_set
 from bot.i18n.catalog import Catalog
 from bot.reports import Report
-from bot.reports.analysis import AnalysisReport
 from checks.core.change import ChangeSet, PullRequest
 from checks.core.config import FILE
 from checks.core.finding import Message
@@ -22,14 +20,12 @@ from checks.core.rule_ids import ids_meant
 from checks.domain.change_facts import change_facts
 from checks.registry import RULES
 from checks.review import review
-from checks.summary import analyse
-from checks.summary.discussion import Thread
 
 
 @contextmanager
 def open_change(git: Git, compared: Range, pull: PullRequest) -> Iterator[ChangeSet]:
     """The change, readable while this is open."""
-    collect_rarely()
+    stop_collecting()
     with BlobStore(git) as blobs:
         yield change_set(git, blobs, compared, pull)
 
@@ -66,24 +62,6 @@ def run_review(
         notes.append(Message("config-changed"))
     ran = tuple(rule.ID for rule in RULES if rule.ID not in config.rules.disable)
     return Report(outcome, change_facts(change, config), ran, tuple(notes))
-
-
-def run_analysis(
-    git: Git,
-    compared: Range,
-    change: ChangeSet,
-    review_change: Callable[[], Report],
-    threads: Sequence[Thread] | None = None,
-) -> AnalysisReport:
-    """The analysis of the change and the review that it stands on, which `review_change` makes.
-
-    Git looks into the past meanwhile. `threads` is what people said, None where nobody was asked.
-    """
-    with history_prefetch.prefetch(git, compared, change) as queries:
-        report = review_change()
-        past = history(queries, change)
-    analysis = analyse(report.review, report.facts, past, threads)
-    return AnalysisReport(report, analysis)
 
 
 def progress_on_terminal(words: Catalog) -> Callable[[str], None]:

@@ -6,6 +6,7 @@ import argparse
 from functools import partial
 from pathlib import Path
 
+from bot.analysis import run_analysis
 from bot.ci.source import from_environment, place_of
 from bot.cli.review import open_named_change
 from bot.errors import UserError
@@ -14,7 +15,7 @@ from bot.git import Git, object_id
 from bot.github import GitHubError, RateLimited
 from bot.github.discussion import PullSnapshot, read_pull, threads
 from bot.i18n.catalog import Catalog
-from bot.pipeline import progress_on_terminal, run_analysis, run_review
+from bot.pipeline import progress_on_terminal, run_review
 from bot.reports import analysis
 from bot.reports.charts import stacked_bars
 from checks.core.change import PullRequest

@@ -6,6 +6,7 @@ It works in several processes, and goes on where a run that was stopped left off
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import json
 import resource
@@ -22,6 +23,7 @@ import checks
 from bot.configuration import load_configuration
 from bot.errors import UserError
 from bot.files import read_text, write_output
+from bot.garbage import stop_collecting
 from bot.git import BlobStore, Git, change_set, resolve
 from bot.i18n.catalog import Catalog
 from bot.reports.evaluation import plot, summary, table
@@ -187,6 +189,7 @@ def _review(job: _Job) -> ReviewOutcome:
 
     This is an edge of the process: whatever a rule raises becomes the outcome's error.
     """
+    stop_collecting()
     started = time.perf_counter()
     findings: tuple[ReportedFinding, ...] = ()
     error = ""
@@ -198,6 +201,8 @@ def _review(job: _Job) -> ReviewOutcome:
     except Exception:
         error = traceback.format_exc(limit=-6)
     seconds = round(time.perf_counter() - started, 3)
+    # Nobody else tidies up after a change, and this process goes on to the next.
+    gc.collect()
     return ReviewOutcome(job.base, job.head, findings, seconds, _megabytes(), error)
 
 

@@ -8,7 +8,6 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Sequence
-from importlib import metadata
 
 import bot
 from bot.errors import UserError
@@ -68,6 +67,9 @@ def _report(error: Exception, arguments: Sequence[str], words: Catalog) -> None:
 
 
 def _describe(error: Exception, arguments: Sequence[str]) -> str:
+    # Here, because it takes as long to load as a small command, and errors of ours are rare.
+    from importlib import metadata
+
     versions = [
         f"specbot {bot.__version__}",
         f"python {platform.python_version()}",

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
+from bisect import bisect_right
 from collections.abc import Iterator, Set
 from typing import IO
 
 from bot.errors import UserError
 from bot.git.command import Git, raise_git_error
-from checks.core.words import contains_word, find_word
+from checks.core.words import find_word, find_word_start
 
 
 class BlobStore:
@@ -20,8 +21,9 @@ class BlobStore:
         self._git = git
         self._reader: subprocess.Popen[bytes] | None = None
         self._contents: dict[str, bytes] = {}
-        # The sources that are searched: ids by language, and all of them under "".
-        self._searched: dict[str, list[str]] = {"": []}
+        # The ids of the sources that are searched, by language; `load` joins their contents.
+        self._searched: dict[str, list[str]] = {}
+        self._joined: dict[str, _JoinedBlobs] = {}
         self._prefetch: _Prefetch | None = None
         self._loaded = True
         self._holders: dict[tuple[str, str], list[str]] = {}
@@ -68,14 +70,15 @@ class BlobStore:
 
         One blob may stand in files of several languages.
         """
-        self._searched = {"": sorted({oid for oid, _ in sources})}
+        self._searched = {}
         for oid, language in sorted(sources):
             self._searched.setdefault(language, []).append(oid)
         self._loaded = False
 
     def prefetch(self) -> None:
         """Let git read those blobs while this process does something else."""
-        self._prefetch = _Prefetch(self._git, self._searched[""])
+        every_oid = {oid for oids in self._searched.values() for oid in oids}
+        self._prefetch = _Prefetch(self._git, sorted(every_oid))
 
     def load(self) -> None:
         """Have the searched blobs in memory."""
@@ -86,6 +89,8 @@ class BlobStore:
         assert self._prefetch is not None
         self._contents.update(self._prefetch.contents())
         self._prefetch = None
+        for language, oids in self._searched.items():
+            self._joined[language] = _JoinedBlobs(oids, self._contents)
         self._loaded = True
 
     def find(self, word: str, language: str) -> Iterator[tuple[str, list[tuple[int, str]]]]:
@@ -97,18 +102,48 @@ class BlobStore:
     def blobs_containing(self, word: str, language: str) -> list[str]:
         """The blobs that `find` gives lines of."""
         self.load()
+        if language:
+            return self._blobs_of_language(word, language)
+        oids: list[str] = []
+        for each in self._joined:
+            oids += self._blobs_of_language(word, each)
+        return list(dict.fromkeys(oids))
+
+    def _blobs_of_language(self, word: str, language: str) -> list[str]:
         key = (word, language)
         # Rules ask for the same names again and again, and each time all sources are searched.
         if key not in self._holders:
-            self._holders[key] = list(self._search(word.encode(), language))
+            joined = self._joined.get(language)
+            self._holders[key] = [] if joined is None else joined.holders(word.encode())
         return self._holders[key]
 
-    def _search(self, needle: bytes, language: str) -> Iterator[str]:
+
+class _JoinedBlobs:
+    """Many blobs one after the other: a word is sought in all of them by one call."""
+
+    def __init__(self, oids: list[str], contents: dict[str, bytes]) -> None:
+        self._oids = oids
+        # Where each blob begins. No word goes on over the newline between two of them.
+        self._starts: list[int] = []
+        start = 0
+        for oid in oids:
+            self._starts.append(start)
+            start += len(contents[oid]) + 1
+        self._data = b"".join([contents[oid] + b"\n" for oid in oids])
+
+    def holders(self, needle: bytes) -> list[str]:
+        """The blobs that hold `needle` as a whole word."""
+        holders: list[str] = []
         if not needle:
-            return
-        for oid in self._searched.get(language, []):
-            if contains_word(self._contents[oid], needle):
-                yield oid
+            return holders
+        start = find_word_start(self._data, needle, 0)
+        while start >= 0:
+            blob = bisect_right(self._starts, start) - 1
+            holders.append(self._oids[blob])
+            if blob + 1 == len(self._oids):
+                break
+            start = find_word_start(self._data, needle, self._starts[blob + 1])
+        return holders
 
 
 class _Prefetch:

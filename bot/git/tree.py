@@ -63,7 +63,11 @@ class GitTree:
         return tuple(self._files_holding(oids, language))
 
     def contains(self, word: str) -> bool:
-        return any(oid in self._paths_of for oid in self._blobs.blobs_containing(word, ""))
+        # One language after the other: where the first has the word, the second is not searched.
+        for kind in sorted(set(self._languages.values()), reverse=True):
+            if self.paths_containing(word, kind):
+                return True
+        return False
 
     def _files_holding(self, oids: Iterable[str], language: str) -> list[str]:
         """The files of `language` with these contents, in order of their paths."""

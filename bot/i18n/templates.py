@@ -46,6 +46,9 @@ class TemplateRenderer:
 
     def render(self, source: str, args: Mapping[str, Any]) -> str:
         """The sentence of template `source`. Raises `KeyError` where an argument is missing."""
+        if "{" not in source:
+            # Half of the sentences are plain text, and compiling one takes half a millisecond.
+            return source.removesuffix("\n")
         template = self.compile(source)
         try:
             return template.render(args)

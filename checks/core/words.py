@@ -29,13 +29,19 @@ def has_word(code: str, name: str) -> bool:
 
 def contains_word(data: bytes, needle: bytes) -> bool:
     """Whether `needle` stands as a whole word in `data`."""
-    start = data.find(needle)
+    return find_word_start(data, needle, 0) >= 0
+
+
+def find_word_start(data: bytes, needle: bytes, begin: int) -> int:
+    """Where `needle` first stands as a whole word in `data`, from `begin` on; -1 where it does
+    not."""
+    start = data.find(needle, begin)
     while start >= 0:
         end = start + len(needle)
         if _is_whole_word(data, start, end):
-            return True
+            return start
         start = data.find(needle, end)
-    return False
+    return -1
 
 
 def find_word(data: bytes, word: str) -> list[tuple[int, str]]:

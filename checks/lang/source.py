@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+import posixpath
 
 from checks.lang.cpp.parse import parse_cpp
 from checks.lang.ir.source_file import SourceFile
@@ -34,7 +34,7 @@ LARGEST = 2_000_000
 
 def language(path: str) -> str:
     """`cpp`, `python`, or empty for what is not read."""
-    suffix = PurePosixPath(path).suffix.lower()
+    suffix = posixpath.splitext(path)[1].lower()
     if suffix in CPP:
         return "cpp"
     return "python" if suffix in PYTHON else ""

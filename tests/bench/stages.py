@@ -18,7 +18,7 @@ from typing import Any
 import checks.core.change
 from bot.cli import review as _  # noqa: F401 - its imports are start-up
 from bot.configuration import load_configuration
-from bot.garbage import collect_rarely
+from bot.garbage import stop_collecting
 from bot.git import BlobStore, Git, GitTree, change_set, resolve
 from bot.reports import Report, format_named
 from checks.core.change import ChangeSet, PullRequest
@@ -66,7 +66,7 @@ class TimedRule:
 def main() -> None:
     repo, base, head = sys.argv[1:]
     started = 1000 * (time.process_time() - STARTED)
-    collect_rarely()
+    stop_collecting()
     stages, rules = Clock(), Clock()
     parsed: set[str] = set()
     parse = stages.timed("parsing", checks.core.change.parse)

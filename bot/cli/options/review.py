@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 
+from bot.formats import FORMATS
 from bot.i18n.catalog import Catalog
-from bot.reports import FORMATS
 
 _FAIL_ON = ("bug", "suggestion", "never")
 _PERSONAS = ("regular", "pedantic")

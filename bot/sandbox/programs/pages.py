@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bot.analysis import run_analysis
 from bot.git import Git, Range
 from bot.i18n.catalog import LANGUAGES, Catalog
-from bot.pipeline import open_change, run_analysis, run_review
+from bot.pipeline import open_change, run_review
 from bot.reports import analysis, document, html
 from bot.reports.analysis import AnalysisReport
 from bot.reports.charts import stacked_bars

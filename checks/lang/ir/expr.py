@@ -164,6 +164,9 @@ Expr = (
 def children(expr: Expr) -> list[Expr]:
     """The direct sub-expressions, in source order."""
     match expr:
+        # First what is most frequent: every walk over an expression ends here for each leaf.
+        case Name() | Const():
+            return []
         case Attr():
             return [expr.base]
         case Call():
@@ -276,6 +279,8 @@ def substitute(expr: Expr, replace: Callable[[Expr], Expr | None]) -> Expr:
         return new
     line = expr.line
     match expr:
+        case Name() | Const():
+            return expr
         case Attr(base=base, name=name):
             return Attr(sub(base), name, line=line)
         case Index(base=base, indices=indices):

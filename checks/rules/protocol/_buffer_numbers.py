@@ -12,8 +12,8 @@ from checks.eval.constants.lookup import Constants
 from checks.eval.linear import LinearForm
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.lang.ir.stmt import Assign, guarded_statements
-from checks.rules.protocol._class_conditions import Conditions, class_conditions
+from checks.lang.ir.stmt import Assign
+from checks.rules.protocol._class_conditions import Conditions, statements_with_conditions
 from checks.rules.protocol._layout_numbers import (
     DTYPE,
     OFFSET,
@@ -80,9 +80,7 @@ def buffer_numbers(
 
 def _numbers_in(method: _Method, buffer: str, conditions: Conditions) -> Iterator[LayoutNumber]:
     aliases = {buffer}
-    owner = method.function.owner
-    for guarded in guarded_statements(method.function.body):
-        here = class_conditions(guarded.guards, method.unit, owner)
+    for guarded, here in statements_with_conditions(method.function, method.unit):
         if not are_compatible(conditions, here):
             continue
         stmt = guarded.stmt

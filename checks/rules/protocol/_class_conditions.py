@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from checks.domain.conditions import split_condition
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.lang.ir.stmt import Assign, guarded_statements
+from checks.lang.ir.stmt import Assign, GuardedStmt, guarded_statements
 
 # An elementary condition, and whether it holds.
 Conditions = dict[E.Expr, bool]
@@ -31,6 +31,23 @@ def class_conditions(guards: tuple[E.Expr, ...], unit: SourceFile, owner: str) -
     for guard in guards:
         conditions.update(_elementary(E.substitute(guard, value_of), holds=True))
     return conditions
+
+
+def statements_with_conditions(
+    function: Function, unit: SourceFile
+) -> list[tuple[GuardedStmt, Conditions]]:
+    """The statements of a method, each with the conditions under which it runs."""
+    # Asked for once for each buffer of the class.
+    return function.body.memo(
+        statements_with_conditions, lambda: list(_statements_with_conditions(function, unit))
+    )
+
+
+def _statements_with_conditions(
+    function: Function, unit: SourceFile
+) -> Iterator[tuple[GuardedStmt, Conditions]]:
+    for guarded in guarded_statements(function.body):
+        yield guarded, class_conditions(guarded.guards, unit, function.owner)
 
 
 def _elementary(test: E.Expr, *, holds: bool) -> Iterator[tuple[E.Expr, bool]]:
