@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
@@ -35,6 +36,8 @@ def leaves_nothing_behind() -> Iterator[None]:
     threads = set(threading.enumerate())
     processes = set(_child_processes())
     yield
+    # A review switches it off for its process, which here goes on to other tests.
+    gc.enable()
     changed = _changes(environment, _environment())
     returned_to = os.getcwd()
     os.chdir(folder)
