@@ -167,7 +167,7 @@ class Ops:
 
     def _bound_names(self, function: Function) -> Iterator[str]:
         """The names under which pybind11 binds `function`, in any file."""
-        for hit in self.change.tree(self.side).find(function.name):
+        for hit in self.change.tree(self.side).find(function.name, "cpp"):
             # The function stands in its binding as `&Func`, often on a line below `m.def(`.
             if not _BINDING.search(hit.text):
                 continue

@@ -59,7 +59,7 @@ def _read_by_changed_python(sides: LayoutSides) -> Iterator[MessageEnd]:
     if not files:
         return
     head = sides.change.head
-    for path in head.paths_containing("msgrcv"):
+    for path in head.paths_containing("msgrcv", "cpp"):
         ops = {macro or binding for macro, binding in _REGISTERED.findall(head.read(path) or b"")}
         if _any_reads_otherwise(sorted(op.decode() for op in ops), files, sides):
             unit = sides.change.unit(path)
