@@ -80,7 +80,8 @@ def test_the_board_says_how_ci_of_the_very_head_stands_and_who_is_waited_for(sit
     assert "Waits 601" not in client.get("/", params={"q": "Waits"}).text
     merged = client.get("/", params={"q": "Waits", "state": "merged"}).text
     assert "Waits 601" in merged and ">the author</td>" not in merged
-    for number in (602, 603):
+    # The board is the other tests' too: they count what is open and what was merged.
+    for number in (601, 602, 603):
         site.archive.closed("octo/engine", number, merged=False)
 
 
