@@ -72,14 +72,23 @@ def _findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for base, method, method_unit in changed_python_functions(change, config):
         if base is None or not method.owner:
             continue
-        new_params = {p.name for p in method.params} - {p.name for p in base.params}
-        if not new_params:
+        new_names = _parameter_names(method) - _parameter_names(base)
+        if not new_names:
             continue
         for replacement in _replacements(method, change, config):
-            params = replacement.function.params
-            lacking = sorted(new_params - {p.name for p in params})
-            if lacking and all(p.kind != "kwargs" for p in params):
+            if _takes_any_keyword(replacement.function):
+                continue
+            lacking = sorted(new_names - _parameter_names(replacement.function))
+            if lacking:
                 yield _finding(replacement, lacking, method, method_unit)
+
+
+def _parameter_names(function: Function) -> set[str]:
+    return {param.name for param in function.params}
+
+
+def _takes_any_keyword(function: Function) -> bool:
+    return any(param.kind == "kwargs" for param in function.params)
 
 
 def _replacements(method: Function, change: ChangeSet, config: Config) -> Iterator[Replacement]:
@@ -92,12 +101,12 @@ def _replacements(method: Function, change: ChangeSet, config: Config) -> Iterat
             continue
         for function in functions_matching(whole_word("MethodType"), unit):
             for guarded in guarded_statements(function.body):
-                # A function of this name may be put into objects of many classes.
-                if not any(_is_instance_test(g, method.owner) for g in guarded.guards):
+                if not isinstance(guarded.stmt, Assign):
                     continue
-                name = (
-                    _put_in_place(guarded.stmt, method) if isinstance(guarded.stmt, Assign) else ""
-                )
+                # A function of this name may be put into objects of many classes.
+                if not any(_is_instance_test(guard, method.owner) for guard in guarded.guards):
+                    continue
+                name = _put_in_place(guarded.stmt, method)
                 functions = unit.named(name)
                 if len(functions) == 1:
                     yield Replacement(functions[0], guarded.stmt.line, unit)

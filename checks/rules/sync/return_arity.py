@@ -87,9 +87,11 @@ def _arity_changes(change: ChangeSet, config: Config) -> Iterator[ArityChange]:
     for base, head in change.changed_functions():
         if base is None or head is None or config.is_test(head.path):
             continue
+        before = _returned_values(base)
         now = _returned_values(head)
-        before = _returned_values(base) if now is not None else None
-        if before is not None and now is not None and before != now:
+        if before is None or now is None:
+            continue
+        if before != now:
             yield ArityChange(head, before, now)
 
 
