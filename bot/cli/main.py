@@ -16,7 +16,6 @@ import bot
 from bot.cli.arguments import Parser
 from bot.cli.exit_codes import run_with_exit_code
 from bot.cli.options import ci, kernels, logprobs, review, service
-from bot.garbage import stop_collecting
 from bot.i18n.catalog import LANGUAGES, Catalog
 
 AddOptions = Callable[[argparse.ArgumentParser, Catalog], None]
@@ -29,21 +28,19 @@ class _Command:
 
     `module` has `run(args) -> int` and is imported when the command is chosen: some commands need
     a database or a web server, which the others must not load. `help` is the key of its sentence.
-    A command has options, or actions that have options of their own. `is_one_review` says that the
-    process reviews one change and ends.
+    A command has options, or actions that have options of their own.
     """
 
     module: str
     help: str
     add_options: AddOptions | None = None
     add_actions: AddActions | None = None
-    is_one_review: bool = False
 
 
 # In the order of the help.
 _COMMANDS = {
-    "review": _Command("review", "cli.review", review.add_review_options, is_one_review=True),
-    "analyze": _Command("analyze", "cli.analyze", review.add_analyze_options, is_one_review=True),
+    "review": _Command("review", "cli.review", review.add_review_options),
+    "analyze": _Command("analyze", "cli.analyze", review.add_analyze_options),
     "rules": _Command("rules", "cli.rules", review.add_rules_options),
     "eval": _Command("evaluate", "cli.eval", review.add_eval_options),
     "kernels": _Command("kernels", "cli.kernels", add_actions=kernels.add_kernels_actions),
@@ -66,8 +63,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str], language: str) -> int:
     args = _parser(Catalog(language), language).parse_args(arguments)
     command = _COMMANDS[args.command]
-    if command.is_one_review:
-        stop_collecting()
     module = import_module(f"bot.cli.{command.module}")
     code: int = module.run(args)
     return code
