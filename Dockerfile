@@ -16,8 +16,9 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
 WORKDIR /src
 RUN python -m venv /opt/specbot
 COPY requirements/ requirements/
-RUN /opt/specbot/bin/pip install -r requirements/base.txt -r requirements/build.txt
+RUN /opt/specbot/bin/pip install -r requirements/service.txt -r requirements/build.txt
 COPY LICENSE README.md pyproject.toml ./
+COPY .ci/build_hook.py .ci/build_hook.py
 COPY bot/ bot/
 COPY checks/ checks/
 COPY kernels/ kernels/

@@ -6,11 +6,15 @@
 #   make lint types      ruff, the one-way doors, zizmor, mypy
 #   make bench           what a review costs, beside other tools over the same files
 #   make lock            write requirements/*.txt again           (UPGRADE=1)
+#   make docs            the documentation site
+#   make changelog       the section of a release                 (VERSION=0.2.0)
 #
 # PYTHON=python3.12 picks the interpreter.
 
 VENV ?= .venv
 BUILD ?= build
+# The reports of `make demo` are easier to read on wider lines.
+WIDE := COLUMNS=110
 EXAMPLE := tests/example/variants/first-push
 PYTEST_ARGS ?= -n auto --dist worksteal
 
@@ -35,10 +39,10 @@ STAMP := $(VENV)/.made-$(PY_VERSION)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types bench lock clean base dev kernels
+.PHONY: help demo test lint types bench lock changelog docs clean base dev kernels
 
 help:
-	@sed -n '4,10s/^# \{0,1\}//p' Makefile
+	@sed -n '4,12s/^# \{0,1\}//p' Makefile
 
 base: $(STAMP)-base
 dev: $(STAMP)-dev
@@ -46,14 +50,21 @@ kernels: $(STAMP)-kernels
 
 # The example's pull request, as a maintainer would review it; it has bugs, so do not fail on them.
 demo: base kernels
-	@$(BIN)/python -m tests.example.build $(BUILD)/example
-	$(BIN)/specbot review --repo $(BUILD)/example --base base --head head \
+	@$(BIN)/python -m tests.example.build $(BUILD)/example > /dev/null
+	@echo "--- specbot review: a pull request that packs a second field into a header word"
+	@$(WIDE) $(BIN)/specbot review --repo $(BUILD)/example --base base --head head \
 		--title "$$(cat $(EXAMPLE)/title.txt)" --body-file $(EXAMPLE)/body.md \
 		--target-branch release/1.4 --fail-on never
-	$(BIN)/specbot kernels run --device cpu --ops message,accept -o $(BUILD)/kernels
+	@echo "--- specbot kernels run: two ops on Triton's interpreter"
+	@$(WIDE) $(BIN)/specbot kernels run --device cpu --ops message,accept -o $(BUILD)/kernels
+	@$(BIN)/python -m tests.example.device $(BUILD)/device
+	@echo "--- specbot device test: a device op of a change, run on the CPU"
+	@$(WIDE) $(BIN)/specbot device test --repo $(BUILD)/device --base base --head head --fail-on never \
+		|| test $$? -eq 2  # no compiler on this machine: it said so
 	@$(BIN)/python -m tests.logprobs.widths $(BUILD)/logprobs
-	$(BIN)/specbot logprobs diff $(BUILD)/logprobs/base.jsonl $(BUILD)/logprobs/head.jsonl
-	$(BIN)/specbot logprobs diff $(BUILD)/logprobs/base.jsonl $(BUILD)/logprobs/broken.jsonl || test $$? -eq 1
+	@echo "--- specbot logprobs diff: fewer columns, then wrong numbers"
+	@$(WIDE) $(BIN)/specbot logprobs diff $(BUILD)/logprobs/base.jsonl $(BUILD)/logprobs/head.jsonl
+	@$(WIDE) $(BIN)/specbot logprobs diff $(BUILD)/logprobs/base.jsonl $(BUILD)/logprobs/broken.jsonl || test $$? -eq 1
 
 test: dev kernels
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
@@ -80,6 +91,14 @@ lock: $(STAMP)
 	$(PIP) uv
 	UV=$(BIN)/uv UPGRADE=$(UPGRADE) requirements/lock.sh
 
+# The documentation site, in $(BUILD)/site/html; a warning, such as a dead link, is an error.
+docs: dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m tests.site $(BUILD)/site
+
+# The section of a release, of what is in .changes/; commit it, then tag the commit v$(VERSION).
+changelog: dev
+	$(BIN)/python -m towncrier build --yes --version $(VERSION)
+
 clean:
 	rm -rf $(VENV) $(BUILD) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
@@ -88,13 +107,15 @@ $(STAMP):
 	@touch $@
 
 # The locks name everything, so there is nothing to resolve; but for the NVIDIA packages that a CUDA build of torch pins.
-$(STAMP)-base: $(STAMP) requirements/base.txt requirements/build.txt pyproject.toml
-	$(PIP) --no-deps -r requirements/base.txt -r requirements/build.txt
-	$(PIP) --no-deps --no-build-isolation -e .
+$(STAMP)-base: $(STAMP) requirements/service.txt requirements/build.txt pyproject.toml .ci/build_hook.py
+	@echo "installing specbot into $(VENV) ..."
+	@$(PIP) --no-deps -r requirements/service.txt -r requirements/build.txt
+	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(STAMP)-dev: $(STAMP)-base requirements/dev.txt
-	$(PIP) --no-deps -r requirements/dev.txt
+	@echo "installing the tools for tests into $(VENV) ..."
+	@$(PIP) --no-deps -r requirements/dev.txt
 	@touch $@
 
 $(BUILD)/semgrep/.made: requirements/peers.txt
@@ -103,6 +124,7 @@ $(BUILD)/semgrep/.made: requirements/peers.txt
 	@touch $@
 
 $(STAMP)-kernels: $(STAMP)-base requirements/kernels.txt requirements/interpreter.txt
-	$(PIP) -r requirements/kernels.txt
-	$(PIP) --no-deps -r requirements/interpreter.txt
+	@echo "installing torch and triton into $(VENV), for some minutes ..."
+	@$(PIP) -r requirements/kernels.txt
+	@$(PIP) --no-deps -r requirements/interpreter.txt
 	@touch $@

@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from bot.errors import UserError
@@ -68,3 +69,15 @@ def _mode(target: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def make_private_folder(path: Path) -> None:
+    """Make the folder where it is missing; nobody else on the machine may look into it.
+
+    What is written there from now on is its owner's alone too.
+    """
+    os.umask(0o077)
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # One that somebody else owns is theirs to close.
+    with suppress(PermissionError):
+        path.chmod(0o700)

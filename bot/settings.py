@@ -30,8 +30,9 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from bot import urls
 from bot.errors import UserError
-from bot.github import Endpoint, OAuth, urls
+from bot.github.app import Endpoint, OAuth
 
 _PREFIX = "SPECBOT_"
 _CONFIG_FILE = f"{_PREFIX}CONFIG_FILE"
@@ -63,13 +64,20 @@ class Settings(BaseSettings):
     port: int = Field(8080, ge=0, le=65535)
     metrics_port: int | None = Field(None, ge=1, le=65535)
     language: Literal["zh", "en"] = "en"
+    # How a team gets used to it: nothing is posted, then bugs alone, then everything.
+    posting: Literal["shadow", "bugs", "all"] = "all"
+    # Where people reach the pages, such as https://specbot.example.com; reports link to them then.
+    public_url: str = Field("", pattern=r"^(https?://[^\s]+[^/\s])?$")
     worker_id: str | None = None
+    # How a check ends without a verdict. A required one is satisfied with `neutral` alone.
+    on_error: Literal["action_required", "failure", "neutral"] = "action_required"
     reviews_at_once: int = Field(2, ge=1)
     write_gap: float = Field(1.0, ge=0.0)
     writes_per_hour: int = Field(400, ge=1)
     largest_webhook: int = Field(25 * 1024 * 1024, ge=1024)
     status_hooks: dict[str, SecretStr] = Field(default_factory=dict)
     commands_per_hour: int = Field(30, ge=1)
+    author_reruns_per_hour: int = Field(10, ge=0)
     local_kernels: Literal["cuda", "cpu"] | None = None
     gpu_minutes_per_pull: int = Field(240, ge=0)
     gpu_minutes_per_day: int = Field(1440, ge=0)
@@ -77,6 +85,10 @@ class Settings(BaseSettings):
     # deliveries that are too young to have failed.
     redeliver_every: float = Field(300.0, gt=0.0)
     reconcile_every: float = Field(540.0, gt=0.0)
+    retry_failed_every: float = Field(30.0, gt=0.0)
+    # How long reports and what steps wrote down are kept. Work that has not ended is never deleted.
+    keep_reports_days: float = Field(365.0, gt=0.0)
+    keep_steps_days: float = Field(14.0, ge=4.0)
     ci_gather: float = Field(30.0, gt=0.0)
     ci_refresh_every: float = Field(1800.0, gt=0.0)
     heartbeat_every: float = Field(5.0, gt=0.0)

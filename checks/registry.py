@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checks.core.check import Check
-from checks.rules import convention, kernel, logprobs, protocol, semantics, sync
+from checks.rules import convention, device, kernel, logprobs, protocol, semantics, sync
 
 RULES: tuple[Check, ...] = (
     *protocol.RULES,
@@ -11,6 +11,7 @@ RULES: tuple[Check, ...] = (
     *semantics.RULES,
     *sync.RULES,
     *kernel.RULES,
+    *device.RULES,
     *convention.RULES,
 )
 

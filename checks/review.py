@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from checks.core.change import ChangeSet, FileChange
 from checks.core.check import Check
 from checks.core.config import Config
-from checks.core.finding import Confidence, Edit, Finding, Fix, Severity
+from checks.core.finding import Confidence, Edit, Finding, Fix, Message, Related, Severity
 from checks.core.rule_ids import former_id
+from checks.core.vendored import vendored_paths
 from checks.lang.ir.source_file import SourceFile
 from checks.lang.source import LARGEST, language
 from checks.registry import RULES
+
+# Each runs a rule once more; a person takes over a few suggestions, not hundreds.
+_MOST_PROOFS = 50
 
 
 class ReviewVerdict(StrEnum):
@@ -33,7 +37,7 @@ class Review:
     """The outcome.
 
     Findings are in report order; `not_analysed` are the changed files that could not be analysed,
-    each with the reason (`too-large`, `binary`, `syntax`).
+    each with the reason (`too-large`, `too-much`, `binary`, `syntax`).
     """
 
     change: ChangeSet
@@ -62,25 +66,57 @@ def review(
     Findings come deduplicated by fingerprint and place, ordered by severity, rule and place.
     """
     findings: list[Finding] = []
+    proofs = _Proofs(change, config)
+    foreign = vendored_paths(change)
     for rule in RULES if rules is None else rules:
         if rule.ID in config.rules.disable:
             continue
         progress(rule.ID)
-        findings += _run_rule(rule, change, config, pedantic=pedantic)
+        for finding in _run_rule(rule, proofs, pedantic=pedantic):
+            if finding.location.path not in foreign:
+                findings.append(finding)
     findings.sort(key=lambda finding: finding.sort_key)
     # A rule may come to the same claim at the same place in two ways.
     unique = {(finding.fingerprint, finding.location): finding for finding in findings}
-    return Review(change, config, tuple(unique.values()), tuple(_not_analysed(change)))
+    told_once = _merge_same_cause(unique.values())
+    return Review(change, config, told_once, tuple(_not_analysed(change)))
 
 
-def _run_rule(rule: Check, change: ChangeSet, config: Config, *, pedantic: bool) -> list[Finding]:
+def _merge_same_cause(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings, each sentence once a file: the first place has it, and points to the others.
+
+    A header that packs the same field thirty times is asked about once. A bug is told wherever it
+    strikes: each of its places has to be mended.
+    """
+    groups: dict[object, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(_cause(finding), []).append(finding)
+    return tuple(_with_other_places(*group) for group in groups.values())
+
+
+def _cause(finding: Finding) -> object:
+    """What findings with one cause in one file have in common."""
+    # What a fix mends, and whether it was proved, is each place's own.
+    if finding.fix is not None or finding.severity is Severity.BUG:
+        return finding.fingerprint, finding.location
+    # The arguments of a message are a mapping, which has no hash.
+    claim = repr((finding.message, finding.evidence))
+    return finding.rule, finding.location.path, finding.level, claim
+
+
+def _with_other_places(first: Finding, *others: Finding) -> Finding:
+    same = Message("same-cause")
+    return first.with_related(*(Related(other.location, same) for other in others))
+
+
+def _run_rule(rule: Check, proofs: _Proofs, *, pedantic: bool) -> list[Finding]:
     """What one rule finds, with fixes that were not proved taken off."""
     findings: list[Finding] = []
-    for finding in rule.run(change, config):
+    for finding in rule.run(proofs.change, proofs.config):
         if finding.pedantic and not pedantic:
             continue
-        finding = _lower_claim_where_unparsed(finding, change)
-        findings.append(_keep_fix_if_proved(finding, rule, change, config))
+        finding = _lower_claim_where_unparsed(finding, proofs.change)
+        findings.append(_keep_fix_if_proved(finding, rule, proofs))
     return findings
 
 
@@ -96,32 +132,40 @@ def _lower_claim_where_unparsed(finding: Finding, change: ChangeSet) -> Finding:
     return replace(finding, unparsed=True, confidence=Confidence.LOW, severity=severity)
 
 
-def _keep_fix_if_proved(
-    finding: Finding, rule: Check, change: ChangeSet, config: Config
-) -> Finding:
-    if finding.fix is None:
+def _keep_fix_if_proved(finding: Finding, rule: Check, proofs: _Proofs) -> Finding:
+    # A rule that follows the patched code has proved its fix, at less than another run over all.
+    if finding.fix is None or finding.fix.verified:
         return finding
-    if not _is_proved(finding, finding.fix, rule, change, config):
+    if not proofs.is_proved(finding, finding.fix, rule):
         return finding.with_fix(None)
     return finding.with_fix(replace(finding.fix, verified=True))
 
 
-def _is_proved(
-    finding: Finding,
-    fix: Fix,
-    rule: Check,
-    change: ChangeSet,
-    config: Config,
-) -> bool:
-    """Whether `fix`, applied to the head tree, makes `finding` go away and brings no new one."""
-    try:
-        fixed = change.with_files(apply(fix.edits, change))
-    except ValueError:
-        return False
-    before = _fingerprints(rule, change, config)
-    after = _fingerprints(rule, fixed, config)
-    is_gone = after[finding.fingerprint] < before[finding.fingerprint]
-    return is_gone and after <= before
+@dataclass
+class _Proofs:
+    """Proves fixes of one change: each runs the rule over the whole change once more."""
+
+    change: ChangeSet
+    config: Config
+    made: int = 0
+    before: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def is_proved(self, finding: Finding, fix: Fix, rule: Check) -> bool:
+        """Whether `fix`, applied to the head tree, makes `finding` go away and brings no new one;
+        no where too many were asked for."""
+        self.made += 1
+        if self.made > _MOST_PROOFS:
+            return False
+        try:
+            fixed = self.change.with_files(apply(fix.edits, self.change))
+        except ValueError:
+            return False
+        if rule.ID not in self.before:
+            self.before[rule.ID] = _fingerprints(rule, self.change, self.config)
+        before = self.before[rule.ID]
+        after = _fingerprints(rule, fixed, self.config)
+        is_gone = after[finding.fingerprint] < before[finding.fingerprint]
+        return is_gone and after <= before
 
 
 def _fingerprints(rule: Check, change: ChangeSet, config: Config) -> Counter[str]:
@@ -170,7 +214,9 @@ def _not_analysed(change: ChangeSet) -> Iterator[tuple[str, str]]:
         if data is None:
             continue
         unit = change.unit(path)
-        if unit is None:
+        if path in change.left_out:
+            yield path, "too-much"
+        elif unit is None:
             yield path, "too-large" if len(data) > LARGEST else "binary"
         elif _is_broken_where_changed(unit, file):
             yield path, "syntax"

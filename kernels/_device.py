@@ -49,6 +49,14 @@ def read_logit(x):
 
 
 @triton.jit
+def read_temperature(temperature):
+    """0 (greedy) for what is not a normal positive number, NaN among them; at most 2**100, where
+    everything finite is as likely as the rest."""
+    usable = temperature >= 1.1754943508222875e-38
+    return tl.where(usable, tl.minimum(temperature, 1.2676506002282294e30), 0.0)
+
+
+@triton.jit
 def read_id(id):
     """int32, which is what chunks are numbered in: half the registers of a 64-bit comparison a
     logit."""

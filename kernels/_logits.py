@@ -5,6 +5,15 @@ from __future__ import annotations
 import torch
 
 LARGEST = torch.finfo(torch.float32).max
+COLDEST = torch.finfo(torch.float32).tiny
+WARMEST = 2.0**100
+
+
+def read_temperature(temperature: torch.Tensor) -> torch.Tensor:
+    """float32 as every kernel reads a temperature: 0 (greedy) for what is not a normal positive
+    number (negative, subnormal, NaN), at most 2**100 for the rest."""
+    usable = temperature >= COLDEST  # false for NaN
+    return torch.where(usable, temperature.clamp(max=WARMEST), 0.0)
 
 
 def processed_logits(
@@ -34,6 +43,7 @@ def probabilities(
     """float64 [R, V] summing to 1; all zeros in a row without a finite logit whose temperature is
     not 0."""
     x = processed_logits(logits, cut_logit, cut_id).double()
+    temperature = read_temperature(temperature)
     best = torch.zeros_like(x).scatter_(1, first_best(x)[:, None], 1.0)
     top = x.amax(dim=1, keepdim=True)
     origin = torch.where(top == float("-inf"), 0.0, top)

@@ -121,21 +121,62 @@ def group_max(tile, CHUNK: tl.constexpr, GROUP: tl.constexpr, PACKED: tl.constex
 
 
 @triton.jit
-def count_at_least(tile, sampled, PACKED: tl.constexpr):
-    """How many logits of a tile are ``sampled`` or more: int32."""
+def _sum_of_halves(reach):
+    """The sum of words that hold 0 or -1 in each half: int32."""
+    # Minus their sum is first + ((second - first) << 16).
+    both = -tl.sum(reach)
+    first = both & 65535
+    return first + ((first + (both >> 16)) & 65535)
+
+
+@triton.jit
+def _in_both_halves(x):
+    """A word of two times the bfloat16 ``x``."""
+    one = x.to(tl.bfloat16).to(tl.int16, bitcast=True).to(tl.int32) & 65535
+    return one | (one << 16)
+
+
+@triton.jit
+def count_at_least(tile, x, PACKED: tl.constexpr):
+    """How many logits of a tile are ``x`` or more: int32."""
     if PACKED:
-        one = sampled.to(tl.bfloat16).to(tl.int16, bitcast=True).to(tl.int32) & 65535
         reach = tl.inline_asm_elementwise(
-            "set.ge.u32.bf16x2 $0, $1, $2;", "=r,r,r", [tile, tile * 0 + (one | (one << 16))],
+            "set.ge.u32.bf16x2 $0, $1, $2;", "=r,r,r", [tile, tile * 0 + _in_both_halves(x)],
             dtype=tl.int32, is_pure=True, pack=1,
         )  # fmt: skip
-        # -1 in each half that reaches: minus their sum is first + ((second - first) << 16).
-        both = -tl.sum(reach)
-        first = both & 65535
-        count = first + ((first + (both >> 16)) & 65535)
+        count = _sum_of_halves(reach)
     else:
-        count = tl.sum((tile.to(tl.float32) >= sampled).to(tl.int32))
+        count = tl.sum((tile.to(tl.float32) >= x).to(tl.int32))
     return count
+
+
+@triton.jit
+def count_above(tile, x, PACKED: tl.constexpr):
+    """How many logits of a tile are more than ``x``: int32."""
+    if PACKED:
+        reach = tl.inline_asm_elementwise(
+            "set.gt.u32.bf16x2 $0, $1, $2;", "=r,r,r", [tile, tile * 0 + _in_both_halves(x)],
+            dtype=tl.int32, is_pure=True, pack=1,
+        )  # fmt: skip
+        count = _sum_of_halves(reach)
+    else:
+        count = tl.sum((tile.to(tl.float32) > x).to(tl.int32))
+    return count
+
+
+@triton.jit
+def between(words, low, high):
+    """Words with all bits of each half set whose logit lies strictly between the two; a high of NaN
+    stands for none."""
+    above_low = tl.inline_asm_elementwise(
+        "set.gt.u32.bf16x2 $0, $1, $2;", "=r,r,r", [words, words * 0 + _in_both_halves(low)],
+        dtype=tl.int32, is_pure=True, pack=1,
+    )  # fmt: skip
+    reach_high = tl.inline_asm_elementwise(
+        "set.ge.u32.bf16x2 $0, $1, $2;", "=r,r,r", [words, words * 0 + _in_both_halves(high)],
+        dtype=tl.int32, is_pure=True, pack=1,
+    )  # fmt: skip
+    return above_low & ~reach_high
 
 
 @triton.jit

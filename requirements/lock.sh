@@ -23,8 +23,11 @@ compile() {
 }
 
 compile build requirements/build.in
-compile base pyproject.toml --constraint requirements/build.txt
-compile dev pyproject.toml --extra dev --constraint requirements/base.txt --constraint requirements/build.txt
+# The service has all of the others in it, but for torch; they take its versions.
+compile service pyproject.toml --extra service --constraint requirements/build.txt
+compile base pyproject.toml --constraint requirements/service.txt
+compile action pyproject.toml --extra github --constraint requirements/service.txt
+compile dev pyproject.toml --extra dev --constraint requirements/service.txt --constraint requirements/build.txt
 compile kernels requirements/kernels.in pyproject.toml --extra kernels \
     --constraint requirements/dev.txt --constraint requirements/build.txt
 

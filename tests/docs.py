@@ -21,12 +21,11 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 RESULTS = ROOT / "kernels" / "results" / "h200" / "bench.json"
 # The rules of which the first finding is shown in full.
-SHOWN = ("protocol.stale-fixture", "protocol.unmasked-pack")
 BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def report() -> str:
-    """The example's review up to its details, of which two."""
+    """The example's review up to what it says of the pull request's text."""
     with tempfile.TemporaryDirectory() as folder:
         example = build(Path(folder) / "example", "first-push")
         body = Path(folder) / "body.md"
@@ -54,12 +53,8 @@ def report() -> str:
         with contextlib.redirect_stderr(io.StringIO()):
             specbot([*arguments, "--fail-on", "never", "-o", str(out)])
         text = out.read_text("utf-8")
-    findings, _, rest = text.partition("\nDetails\n")
-    details = re.split(r"\n(?=🔴|🟡|❓|📝)", rest.partition("\nPull request conventions\n")[0])
-    shown = "\n".join(
-        next(d for d in details if f"Rule `{rule}`" in d).rstrip() + "\n" for rule in SHOWN
-    )
-    return f"```text\n{findings.rstrip()}\n\nDetails\n───────\n\n{shown}```\n"
+    findings = text.partition("\nPull request conventions\n")[0]
+    return f"```text\n{findings.rstrip()}\n```\n"
 
 
 def rules() -> str:

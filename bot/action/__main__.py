@@ -15,8 +15,7 @@ from pathlib import Path
 from bot.action.event import Event, read_event
 from bot.action.summary import workflow_commands, write_summary
 from bot.cli.arguments import Parser
-from bot.cli.exit_codes import run_with_exit_code
-from bot.cli.review import exit_code
+from bot.cli.exit_codes import run_with_exit_code, severity_exit_code
 from bot.errors import UserError
 from bot.files import write_output
 from bot.git import Git
@@ -24,6 +23,7 @@ from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.i18n.escape import Markdown
 from bot.pipeline import open_change, run_review
 from bot.reports import format_named
+from bot.reports.report import bugs_alone
 from bot.workflows.check_output import finding_annotations
 
 
@@ -41,7 +41,7 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--lang", choices=LANGUAGES, default="en")
     parser.add_argument("--fail-on", choices=("bug", "suggestion", "never"), default="bug")
     parser.add_argument("--persona", choices=("regular", "pedantic"), default="regular")
-    parser.add_argument("--post", choices=("review", "none"), default="review")
+    parser.add_argument("--post", choices=("review", "bugs", "none", "shadow"), default="review")
     parser.add_argument("--profile", default="")
     return parser.parse_args(arguments)
 
@@ -50,6 +50,9 @@ def _run(args: argparse.Namespace) -> int:
     event = read_event(os.environ)
     texts, code = _reviewed(event, args)
     payload, findings = json.loads(texts["github"]), json.loads(texts["json"])["findings"]
+    if args.post == "shadow":
+        _summarise("", texts, payload)
+        return 0
     # Before anything is asked of GitHub: these need no token and no network.
     write_output(workflow_commands(finding_annotations(findings, args.lang)), None)
     try:
@@ -74,7 +77,12 @@ def _reviewed(event: Event, args: argparse.Namespace) -> tuple[dict[str, str], i
             name: format_named(name).render(report, args.lang)
             for name in ("github", "json", "markdown")
         }
-    return texts, exit_code(report.review, args.fail_on)
+        if args.post == "bugs":
+            posted = bugs_alone(report)
+            texts |= {
+                name: format_named(name).render(posted, args.lang) for name in ("github", "json")
+            }
+    return texts, severity_exit_code(report.review.findings, args.fail_on)
 
 
 def _posted(
@@ -84,7 +92,7 @@ def _posted(
     args: argparse.Namespace,
 ) -> str:
     """What to say about the posting, empty where there is nothing to say."""
-    if args.post == "none":
+    if args.post == "none" or (args.post == "bugs" and not findings):
         return ""
     from bot.action.publish import post
 

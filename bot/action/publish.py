@@ -9,8 +9,9 @@ from typing import Any
 
 from github import Auth
 
+from bot import urls
 from bot.errors import UserError
-from bot.github import Client, GitHubError, RateLimited, urls
+from bot.github import Client, GitHubError, RateLimited
 from bot.github.client import Cache
 from bot.github.own_comments import PullPlace
 from bot.github.publish import close_outdated, post_review

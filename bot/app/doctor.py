@@ -18,7 +18,8 @@ from sqlalchemy.engine import make_url
 
 from bot.app.permissions import events, missing_permissions
 from bot.db.engine import engine_for
-from bot.github import App, Client, GitHubError
+from bot.github import Client, GitHubError
+from bot.github.app import App
 from bot.redact import redact
 from bot.settings import Settings
 

@@ -4,7 +4,7 @@ does."""
 from __future__ import annotations
 
 from bot.github.app import ANALYSE, COMMENT, PUBLISH, READ_CI, RUN
-from bot.webhooks.handlers import HANDLERS
+from bot.webhooks.handlers import ALWAYS_SENT, HANDLERS
 
 _LEVELS = ("", "read", "write", "admin")
 
@@ -21,7 +21,7 @@ def permissions() -> dict[str, str]:
 
 def events() -> list[str]:
     """The webhooks that something is done about."""
-    return sorted(HANDLERS)
+    return sorted(HANDLERS.keys() - ALWAYS_SENT)
 
 
 def missing_permissions(granted: dict[str, str]) -> list[str]:

@@ -9,7 +9,9 @@ from bot.db.deliveries import PullKey
 from bot.github.own_comments import PullPlace
 from bot.jobs.requests import JobRequest
 
-QUEUE = "comments"
+# Its commands wait for each other by account. The queue `comments` has no such order; what an older
+# version put there is done too.
+QUEUE = "commands"
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class CommentJob:
 
     def request(self) -> JobRequest:
         """The answer to the commands. The same comment again is the same request."""
-        return JobRequest("comment", QUEUE, self.id, (asdict(self),))
+        by_account = f"{self.repository}@{self.user}"
+        return JobRequest("comment", QUEUE, self.id, (asdict(self),), partition=by_account)
 
     @property
     def place(self) -> PullPlace:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.chat.context import Refusal
-from bot.chat.nearest import nearest
 from bot.ci import convert
 from bot.ci.required import required
 from bot.github import Client
@@ -17,6 +16,7 @@ from checks.ci.model import Job, Requirement
 Json = dict[str, Any]
 # The slug of GitHub's own App.
 ACTIONS = "github-actions"
+GROUPS = ("all-failed", "required-failed")
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,17 @@ def list_jobs(
 def _workflow_jobs(client: Client, place: PullPlace, head: str) -> Iterator[CommitJob]:
     runs = f"/repos/{place.repository}/actions/runs"
     for run in client.pages(runs, "workflow_runs", head_sha=head):
-        jobs = list(client.pages(f"{runs}/{run['id']}/jobs", "jobs", filter="latest"))
-        for job in jobs:
-            yield CommitJob(convert.job(convert.Execution(run, job), ()), run)
-        if not jobs:
-            yield CommitJob(convert.check_without_jobs(run), run)
+        yield from list_run_jobs(client, place, run)
+
+
+def list_run_jobs(client: Client, place: PullPlace, run: Json) -> Iterator[CommitJob]:
+    """The jobs of one workflow run; the run itself where it came to none."""
+    path = f"/repos/{place.repository}/actions/runs/{run['id']}/jobs"
+    jobs = list(client.pages(path, "jobs", filter="latest"))
+    for job in jobs:
+        yield CommitJob(convert.job(convert.Execution(run, job), ()), run)
+    if not jobs:
+        yield CommitJob(convert.check_without_jobs(run), run)
 
 
 def _checks(client: Client, place: PullPlace, head: str, app: int) -> Iterator[CommitJob]:
@@ -83,23 +89,10 @@ def _statuses(client: Client, place: PullPlace, head: str) -> Iterator[CommitJob
         yield CommitJob(job)
 
 
-def select_jobs(jobs: list[CommitJob], name: str) -> list[CommitJob]:
-    """What `/re-run NAME` means. Raises `Refusal` where that is nothing, or more than one thing."""
-    if name == "all-failed":
-        return _failed_jobs(jobs)
-    if name == "required-failed":
-        return _required_failed_jobs(jobs)
-    named = [job for job in jobs if name in (job.full_name, job.job.name)]
-    if not named:
-        names = list(dict.fromkeys(job.job.name for job in jobs))
-        raise Refusal("unknown-job", wanted=name, near=nearest(name, names), some=names[:5])
-    # The full name says which one, where other workflows have a job of that name too.
-    exact = [job for job in named if job.full_name == name]
-    candidates = exact or named
-    full_names = {job.full_name for job in candidates}
-    if len(full_names) > 1:
-        raise Refusal("which-job", wanted=name, names=sorted(full_names))
-    return candidates[:1]
+def select_failed_jobs(jobs: list[CommitJob], group: str) -> list[CommitJob]:
+    """What failed, of all jobs or of the required ones: `group` is one of `GROUPS`. Raises
+    `Refusal` where that is nothing."""
+    return _failed_jobs(jobs) if group == "all-failed" else _required_failed_jobs(jobs)
 
 
 def _failed_jobs(jobs: list[CommitJob]) -> list[CommitJob]:

@@ -70,9 +70,18 @@ class Task:
     def permission(self) -> Permission:
         """What the comment's author may do now."""
         job = self.job
-        return permission_of(self.client(METADATA), job.repository, job.login, job.user)
+        granted = permission_of(self.client(METADATA), job.repository, job.login, job.user)
+        if granted is Permission.READ and self._has_opened_pull():
+            return Permission.AUTHOR
+        return granted
 
-    def require(self, permission: Permission) -> None:
-        """Raises `Refusal` where the author has less than `permission`."""
-        if self.permission() < permission:
-            raise Refusal("needs-write" if permission is Permission.WRITE else "needs-read")
+    def require(self, permission: Permission) -> Permission:
+        """What the author may do. Raises `Refusal` where that is less than `permission`."""
+        granted = self.permission()
+        if granted < permission:
+            raise Refusal(f"needs-{permission.name.lower()}")
+        return granted
+
+    def _has_opened_pull(self) -> bool:
+        author = self.client(ANALYSE).get(self.job.place.path)["user"]
+        return author is not None and int(author["id"]) == self.job.user

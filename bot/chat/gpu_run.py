@@ -8,19 +8,15 @@ import time
 import uuid
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from bot.chat.base_configuration import read_base_configuration
 from bot.chat.context import Refusal, Task
 from bot.chat.permissions import METADATA, Permission, permission_of
-from bot.configuration import load_configuration
 from bot.db.commands import GpuRun
-from bot.errors import UserError
-from bot.git import BlobStore, Git, Range
-from bot.git.tree import open_trees
 from bot.github import Client, GitHubError, RateLimited, UncertainWrite
-from bot.github.app import ANALYSE, READ_CI, RUN
+from bot.github.app import READ_CI, RUN
 from bot.jobs.requests import JobRequest
 from checks.core.config import GpuJob
 
@@ -100,10 +96,9 @@ def plan_run(task: Task, pull: Json, arguments: KernelArguments) -> Json:
     """
     job, context, head = task.job, task.context, str(pull["head"]["sha"])
     can_run_here = context.settings.local_kernels is not None
-    token = context.app.token(job.installation, job.repository_id, ANALYSE)
-    clone, compared = context.checkouts.fetch(job.repository, token, str(pull["base"]["ref"]), head)
-    default = LOCAL_JOB if can_run_here else DEFAULT_JOB
-    gpu_jobs = _configured_jobs(clone, compared) or (default,)
+    config, compared = read_base_configuration(task, pull)
+    _require_known_roles(config.gpu_job)
+    gpu_jobs = config.gpu_job or (LOCAL_JOB if can_run_here else DEFAULT_JOB,)
     gpu_job, ops = _select_job(gpu_jobs, arguments.names)
     if gpu_job.workflow == LOCAL_WORKFLOW and not can_run_here:
         raise Refusal("kernels-no-local")
@@ -150,19 +145,12 @@ def _inputs(gpu_job: GpuJob, values: dict[str, str], ops: tuple[str, ...]) -> di
     return inputs
 
 
-def _configured_jobs(clone: Path, compared: Range) -> tuple[GpuJob, ...]:
-    git = Git(clone)
-    with BlobStore(git) as blobs:
-        base, _ = open_trees(git, blobs, compared.base, compared.head)
-        try:
-            gpu_jobs = load_configuration(base, None, None).gpu_job
-        except UserError:
-            raise Refusal("kernels-config") from None
+def _require_known_roles(gpu_jobs: tuple[GpuJob, ...]) -> None:
+    """Raises `Refusal` where an input of a workflow is given something that there is not."""
     for gpu_job in gpu_jobs:
         roles = {pair.partition("=")[2] for pair in gpu_job.inputs}
         if not roles <= _ROLES:
             raise Refusal("kernels-config")
-    return gpu_jobs
 
 
 def _select_job(

@@ -15,11 +15,16 @@ METADATA = {"metadata": "read"}
 
 
 class Permission(IntEnum):
-    """`READ` may ask for reports; `WRITE` may start what runs, and decide."""
+    """`READ` may ask for reports; `WRITE` may start what runs, and decide.
+
+    `AUTHOR` is who reads the repository and has opened the pull request at hand: GitHub has no such
+    level, `Task.permission` gives it.
+    """
 
     NONE = 0
     READ = 1
-    WRITE = 2
+    AUTHOR = 2
+    WRITE = 3
 
 
 # GitHub says `write` of the role maintain, and `read` of triage.

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from bot.chat.comment_job import CommentJob
 from bot.comment_text import utf16_length
-from bot.github import App, Client
+from bot.github import Client
+from bot.github.app import App
 from bot.github.client import Json
 from bot.i18n.escape import Markdown
 

@@ -29,6 +29,12 @@ def reason_not_to_rerun(task: Task, commit_job: CommitJob, now: datetime) -> str
         return "rerun-running"
     if not job.failed:
         return "rerun-passed"
+    return reason_not_to_rerun_ended(task, commit_job, now)
+
+
+def reason_not_to_rerun_ended(task: Task, commit_job: CommitJob, now: datetime) -> str | None:
+    """The same of a job that has ended, whether it failed or not."""
+    job = commit_job.job
     if job.conclusion is Conclusion.ACTION_REQUIRED:
         return "rerun-approval"
     if job.conclusion is Conclusion.STARTUP_FAILURE:
@@ -37,6 +43,8 @@ def reason_not_to_rerun(task: Task, commit_job: CommitJob, now: datetime) -> str
         return None
     if now - datetime.fromisoformat(commit_job.run["created_at"]) > _OLDEST:
         return "rerun-old"
+    if not job.failed:
+        return None
     return _reason_in_log(task, job, int(commit_job.run["run_attempt"]))
 
 

@@ -16,6 +16,7 @@ from bot.ci import convert
 from bot.ci.convert import Execution
 from bot.ci.joblogs import LogFacts, add_annotations, read_logs
 from bot.ci.other_runs import HistoryQuery, OtherRuns
+from bot.ci.passed_logs import add_passed_logs
 from bot.ci.required import required
 from bot.ci.results import add_base_coverage, save_reports
 from bot.ci.source import Source
@@ -108,6 +109,7 @@ def _collect(fetch: TolerantFetch, into: Path, now: datetime) -> CIRun:
         now=now,
     )
     history = _history(fetch, query)
+    jobs = list(add_passed_logs(fetch, into, jobs, history))
     jobs.sort(key=lambda job: (job.workflow, job.name, job.id))
     return CIRun(
         pull=convert.pull(source.place.repository, data, checks.approved),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from github import Auth
 
+from bot import urls
 from bot.errors import UserError
-from bot.github import Client, GitHubError, download, urls
+from bot.github import Client, GitHubError, download
 from bot.github.client import Cache, Json
 from bot.github.own_comments import PullPlace
 from bot.github.rate_limit import RateLimiter
@@ -19,6 +21,7 @@ from bot.github.rate_limit import RateLimiter
 # machine.
 TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")
 LARGEST_LOG = 200 << 20
+_ADDRESS = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/pulls?/([0-9]{1,9})(?:[/?#]\S*)?")
 LARGEST_ARTIFACT = 100 << 20
 
 
@@ -77,7 +80,11 @@ def from_environment(place: PullPlace) -> Source:
 
 
 def place_of(text: str) -> PullPlace:
-    """`OWNER/REPO#N`. Raises `UserError` for anything else."""
+    """`OWNER/REPO#N`, or the address of the pull request's page. Raises `UserError` for anything
+    else."""
+    address = _ADDRESS.fullmatch(text.strip())
+    if address is not None:
+        return PullPlace(address[1], int(address[2]))
     repository, _, number = text.rpartition("#")
     owner, _, name = repository.partition("/")
     if not (owner and name and "/" not in name and number.isdecimal() and number.isascii()):

@@ -5,28 +5,33 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from bot import urls
 from bot.app.create import AppPlan, ManifestFlow, credentials, open_listener, wait_for_app
 from bot.app.credentials import reserve_file
 from bot.app.doctor import run_checks
+from bot.app.uninstall import installations, remains, uninstall
+from bot.db.engine import engine_for
 from bot.errors import UserError
 from bot.files import write_output
-from bot.github import urls
+from bot.github.app import App
 from bot.i18n.catalog import Catalog
 from bot.settings import load
+from bot.web import digest
+from bot.web.page_store import PageStore
 
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
+_DAY = 24 * 3600.0
 _MARKS = {True: "✓", False: "✗", None: "–"}
 
 
 def run(args: argparse.Namespace) -> int:
     """Do what was asked. `create`: 0 once the App is made; `doctor`: 0 fine, 1 something is
-    missing."""
-    if args.action == "create":
-        return _create(args)
-    return _doctor(args)
+    missing; `uninstall`: 0 when the App is on no account, 1 where `--yes` is wanted first."""
+    return _ACTIONS[args.action](args)
 
 
 def _create(args: argparse.Namespace) -> int:
@@ -44,6 +49,35 @@ def _create(args: argparse.Namespace) -> int:
     address = f"{app['html_url']}/installations/new"
     write_output(words("app.created", path=args.output, address=address) + "\n", None)
     return 0
+
+
+def _digest(args: argparse.Namespace) -> int:
+    store = PageStore(engine_for(load(args.config).database))
+    pulls = store.reviewed_since(time.time() - args.days * _DAY)
+    write_output(digest.render(pulls, args.days, args.format, args.lang), args.output)
+    return 0
+
+
+def _uninstall(args: argparse.Namespace) -> int:
+    """Without `--yes` it says what would go and changes nothing."""
+    words = Catalog(args.lang)
+    settings = load(args.config)
+    app = App(settings.endpoint, settings.app_id, settings.private_key.get_secret_value())
+    left = remains(app, settings)
+    installed = installations(app)
+    for installation in installed:
+        if args.yes:
+            uninstall(app, installation)
+        key = "app.uninstalled" if args.yes else "app.would-uninstall"
+        write_output(words(key, account=installation.account) + "\n", None)
+    sentence = words(
+        "app.remains",
+        page=left.settings_page,
+        database=left.database,
+        files=[str(path) for path in left.files],
+    )
+    write_output("\n" + sentence + "\n", None)
+    return 1 if installed and not args.yes else 0
 
 
 def _doctor(args: argparse.Namespace) -> int:
@@ -81,3 +115,11 @@ def _organization(text: str) -> str:
     if text and not _LOGIN.fullmatch(text):
         raise UserError("app-org", name=text)
     return text
+
+
+_ACTIONS = {
+    "create": _create,
+    "doctor": _doctor,
+    "digest": _digest,
+    "uninstall": _uninstall,
+}

@@ -3,13 +3,73 @@
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Iterator
 from typing import NoReturn
 
+from bot.configuration import nearest
 from bot.errors import UserError
+
+_WRONG_CHOICE = re.compile(r"(?:argument (\S+): )?invalid choice: '?([^',]+)'?")
+_UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises `UserError` where argparse ends the process."""
+    """Raises `UserError` where argparse ends the process, with the nearest name where one was
+    mistyped."""
 
     def error(self, message: str) -> NoReturn:
+        wrong = _WRONG_CHOICE.search(message)
+        if wrong:
+            choices = list(self._choices_beside(wrong[1] or ""))
+            raise UserError("usage-choice", wanted=wrong[2], near=nearest(wrong[2], choices))
+        unknown = _UNKNOWN.search(message)
+        if unknown:
+            option = unknown[1].partition("=")[0]
+            near = nearest(option, self.option_names())
+            raise UserError("usage-option", wanted=option, near=near, command=self.prog)
         raise UserError("usage", detail=message, command=self.prog)
+
+    def parse_command(self, words: list[str]) -> argparse.Namespace:
+        """As `parse_args`, but of what is left over speaks the command that was chosen."""
+        parsed, rest = self.parse_known_args(words)
+        if rest:
+            self.chosen(words).error(f"unrecognized arguments: {' '.join(rest)}")
+        return parsed
+
+    def chosen(self, words: list[str]) -> Parser:
+        """The parser of the command and the action that `words` begin with."""
+        parser = self
+        for word in words:
+            below = parser.subcommands().get(word)
+            if below is not None:
+                parser = below
+        return parser
+
+    def subcommands(self) -> dict[str, Parser]:
+        """The parsers of the commands, or of a command's actions, by their names."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                return dict(action.choices)
+        return {}
+
+    def option_names(self) -> list[str]:
+        """The options, in their long forms where they have one."""
+        names: list[str] = []
+        for action in self._actions:
+            long_forms = [name for name in action.option_strings if name.startswith("--")]
+            names += long_forms or action.option_strings
+        return names
+
+    def choices_of(self, option: str) -> list[str]:
+        """What may stand behind an option; empty where that is free."""
+        for action in self._actions:
+            if option in action.option_strings and action.choices is not None:
+                return [str(choice) for choice in action.choices]
+        return []
+
+    def _choices_beside(self, argument: str) -> Iterator[str]:
+        """The choices of the argument that an error names, or else the commands."""
+        for name in argument.split("/"):
+            yield from self.choices_of(name)
+        yield from self.subcommands()

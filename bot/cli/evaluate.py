@@ -1,4 +1,4 @@
-"""`specbot eval`: the rules on labelled cases, or on the last changes of a history.
+"""`specbot eval`: the rules on labelled cases, on the bugs that later fixes show, and on history.
 
 It works in several processes, and goes on where a run that was stopped left off (`--resume`).
 """
@@ -6,240 +6,184 @@ It works in several processes, and goes on where a run that was stopped left off
 from __future__ import annotations
 
 import argparse
-import gc
-import hashlib
 import json
-import resource
-import sys
-import time
-import traceback
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
-from functools import cache
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
-import checks
+from bot.cli.review_jobs import ReviewJob, review_outcomes
 from bot.configuration import load_configuration
 from bot.errors import UserError
 from bot.files import read_text, write_output
-from bot.garbage import stop_collecting
-from bot.git import BlobStore, Git, change_set, resolve
+from bot.git import BlobStore, Git, head_tree
+from bot.git.fixes import HistoryFilter, logged_commits, mine_pairs
 from bot.i18n.catalog import Catalog
+from bot.packaging import require_extra
 from bot.reports.evaluation import plot, summary, table
-from checks.core.change import ChangeSet, PullRequest
-from checks.core.tree import PatchedTree
-from checks.evaluation import (
-    CaseError,
-    LabelledCase,
-    ReportedFinding,
-    ReviewOutcome,
-    parse_cases,
-    score,
-)
-from checks.registry import RULES
-from checks.review import review
+from bot.reports.fix_evaluation import fix_summary, fix_table
+from checks.core.config import Config
+from checks.evaluation.case_file import CaseError, parse_cases, write_pair
+from checks.evaluation.fix_score import score_pairs
+from checks.evaluation.fixes import FixPair, product_files
+from checks.evaluation.labels import LabelledCase, score
+from checks.evaluation.outcome import ChangeKey, ReviewOutcome
 
-Key = tuple[str, str, tuple[str, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    repo: str
-    base: str
-    head: str
-    from_base: tuple[str, ...]
-    rules: tuple[str, ...]
-    pedantic: bool
-
-    @property
-    def key(self) -> Key:
-        return self.base, self.head, self.from_base
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def run(args: argparse.Namespace) -> int:
     """Review every change, print the score, and write it where `-o` says. 0 unless a review crashed
     (3)."""
-    cases = _cases(args)
-    jobs = [*_labelled_jobs(cases, args), *_history_jobs(args)]
+    if args.plot:
+        require_extra("pictures")
+    _check(args)
+    repositories = _repositories(args.repo or ["."])
+    cases, pairs = _cases(args)
+    # A file may hold the pairs of more repositories than there are clones of.
+    pairs = [pair for pair in pairs if pair.repository in repositories]
+    pairs += _mined_pairs(args, repositories)
+    other_jobs = [
+        *_labelled_jobs(cases, args, repositories),
+        *_history_jobs(args, repositories),
+        *_sample_jobs(args, repositories),
+    ]
+    pair_jobs = [_pair_job(args, pair, repositories) for pair in pairs]
+    jobs = list(dict.fromkeys([*other_jobs, *pair_jobs]))
     if not jobs:
         raise UserError("eval-nothing")
-    outcomes = dict(_outcomes(jobs, args))
-    scored = score(cases, outcomes)
-    words = Catalog(args.lang)
-    write_output(table(scored, words), None)
+    outcomes = dict(review_outcomes(jobs, args.jobs, args.resume, args.lang))
+    data: dict[str, Any] = {}
+    if other_jobs:
+        data |= _tell_score(args, cases, {job.key: outcomes[job.key] for job in other_jobs})
+    if pairs:
+        data |= _tell_fixes(args, pairs, outcomes)
     if args.output:
-        data = summary(scored, outcomes.values(), labelled=bool(cases))
-        write_output(
-            json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n", args.output
-        )
-    if args.plot:
-        plot(scored, Path(args.plot))
-    return 3 if scored.errors else 0
+        text = json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True)
+        write_output(text + "\n", args.output)
+    return 3 if any(outcome.error for outcome in outcomes.values()) else 0
 
 
-def _cases(args: argparse.Namespace) -> tuple[LabelledCase, ...]:
-    """The labelled cases of the file that is named, of the rules that are named."""
+def _check(args: argparse.Namespace) -> None:
+    for day in (args.since, args.until):
+        if day and not _DAY.fullmatch(day):
+            raise UserError("eval-day", day=day)
+
+
+def _repositories(named: Sequence[str]) -> dict[str, str]:
+    """The clone of each repository, by the name given (`NAME=DIR`), else the folder's."""
+    repositories = {}
+    for value in named:
+        name, separator, folder = value.partition("=")
+        if not separator or Path(value).is_dir():
+            name, folder = Path(value).resolve().name, value
+        repositories[name] = folder
+    return repositories
+
+
+def _cases(args: argparse.Namespace) -> tuple[tuple[LabelledCase, ...], list[FixPair]]:
+    """The labelled cases of the file that is named, of the rules that are named, and its pairs."""
     if args.cases is None:
-        return ()
+        return (), []
     try:
-        cases = parse_cases(read_text(args.cases))
+        cases, pairs = parse_cases(read_text(args.cases))
     except CaseError as error:
         raise UserError(
             "eval-case", file=args.cases, line=error.line, problem=error.problem
         ) from error
-    if not args.rule:
-        return tuple(cases)
-    # A clean change is labelled for every rule.
-    return tuple(case for case in cases if case.kind == "clean" or case.rule in args.rule)
+    if args.rule:
+        # A clean change is labelled for every rule.
+        cases = tuple(case for case in cases if case.kind == "clean" or case.rule in args.rule)
+    return cases, list(pairs)
 
 
-def _labelled_jobs(cases: Iterable[LabelledCase], args: argparse.Namespace) -> list[_Job]:
+def _mined_pairs(args: argparse.Namespace, repositories: Mapping[str, str]) -> list[FixPair]:
+    """`--fixes` pairs of every repository."""
+    pairs: list[FixPair] = []
+    if not args.fixes:
+        return pairs
+    for name, folder in repositories.items():
+        git = Git(Path(folder))
+        mined = mine_pairs(git, name, _configuration(git), _history_filter(args))
+        pairs += islice(mined, args.fixes)
+    return pairs
+
+
+def _configuration(git: Git) -> Config:
+    with BlobStore(git) as blobs:
+        return load_configuration(head_tree(git, blobs), None, None)
+
+
+def _history_filter(args: argparse.Namespace) -> HistoryFilter:
+    return HistoryFilter(tuple(args.path), args.since or "", args.until or "")
+
+
+def _labelled_jobs(
+    cases: Iterable[LabelledCase], args: argparse.Namespace, repositories: Mapping[str, str]
+) -> list[ReviewJob]:
+    folder = next(iter(repositories.values()))
     changes = dict.fromkeys(case.change for case in cases)
-    return [_job(args, *change) for change in changes]
+    return [_job(args, folder, *change) for change in changes]
 
 
-def _history_jobs(args: argparse.Namespace) -> list[_Job]:
+def _history_jobs(args: argparse.Namespace, repositories: Mapping[str, str]) -> Iterator[ReviewJob]:
     """The last `--history` commits that touch `--path`, each against its first parent."""
     if not args.history:
-        return []
-    git = Git(Path(args.repo))
-    log = git.run("log", "--no-merges", "--format=%H", f"-{args.history}", "HEAD", "--", *args.path)
-    return [_job(args, f"{head}^", head, ()) for head in log.decode().split()]
+        return
+    for folder in repositories.values():
+        git = Git(Path(folder))
+        options = _history_filter(args).log_options
+        log = git.run("log", *options, "--format=%H", f"-{args.history}", "HEAD", "--", *args.path)
+        for head in log.decode().split():
+            yield _job(args, folder, f"{head}^", head, ())
 
 
-def _job(args: argparse.Namespace, base: str, head: str, from_base: tuple[str, ...]) -> _Job:
+def _sample_jobs(args: argparse.Namespace, repositories: Mapping[str, str]) -> Iterator[ReviewJob]:
+    """`--sample` commits by chance that touch the product, each against its first parent."""
+    if not args.sample:
+        return
+    for folder in repositories.values():
+        git = Git(Path(folder))
+        config = _configuration(git)
+        commits = logged_commits(git, _history_filter(args))
+        touching = (commit for commit in commits if product_files(commit.files, config))
+        for commit in islice(touching, args.sample):
+            yield _job(args, folder, f"{commit.id}^", commit.id, ())
+
+
+def _pair_job(
+    args: argparse.Namespace, pair: FixPair, repositories: Mapping[str, str]
+) -> ReviewJob:
+    return _job(args, repositories[pair.repository], pair.base, pair.head, ())
+
+
+def _job(
+    args: argparse.Namespace, folder: str, base: str, head: str, from_base: tuple[str, ...]
+) -> ReviewJob:
     rules = tuple(args.rule or ())
-    return _Job(args.repo, base, head, from_base, rules, args.persona == "pedantic")
+    return ReviewJob(folder, base, head, from_base, rules, args.persona == "pedantic")
 
 
-def _outcomes(jobs: list[_Job], args: argparse.Namespace) -> Iterator[tuple[Key, ReviewOutcome]]:
-    """The outcome of each job: from the resume file where it has one, else computed and noted
-    there."""
-    known = dict(_read_notes(args.resume))
-    left = []
-    for job in jobs:
-        if job.key in known:
-            yield job.key, known[job.key]
-        else:
-            left.append(job)
-    done = len(jobs) - len(left)
-    with ProcessPoolExecutor(args.jobs) as pool:
-        for job, outcome in zip(left, pool.map(_review, left), strict=True):
-            done += 1
-            _note(args.resume, job, outcome)
-            _show_progress(done, len(jobs), args.lang)
-            yield job.key, outcome
+def _tell_score(
+    args: argparse.Namespace,
+    cases: Sequence[LabelledCase],
+    outcomes: Mapping[ChangeKey, ReviewOutcome],
+) -> dict[str, Any]:
+    """Print the score of labelled cases and history; give it as data."""
+    scored = score(cases, outcomes)
+    write_output(table(scored, Catalog(args.lang)), None)
+    if args.plot:
+        plot(scored, Path(args.plot))
+    return summary(scored, outcomes.values(), labelled=bool(cases))
 
 
-def _read_notes(path: str | None) -> Iterator[tuple[Key, ReviewOutcome]]:
-    """What `_note` wrote for the checks as they are now."""
-    if path is None or not Path(path).exists():
-        return
-    for line in read_text(path).splitlines():
-        try:
-            note = json.loads(line)
-        except ValueError:
-            continue  # the line that a killed run left half-written
-        if note.get("code") != _checks_digest():
-            continue
-        key = (note["base"], note["head"], tuple(note["from_base"]))
-        findings = tuple(ReportedFinding(**finding) for finding in note["findings"])
-        yield (
-            key,
-            ReviewOutcome(
-                note["base"],
-                note["head"],
-                findings,
-                note["seconds"],
-                note["megabytes"],
-                note["error"],
-            ),
-        )
-
-
-def _note(path: str | None, job: _Job, outcome: ReviewOutcome) -> None:
-    if path is not None:
-        line = {**asdict(outcome), "from_base": list(job.from_base), "code": _checks_digest()}
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-
-
-@cache
-def _checks_digest() -> str:
-    """A digest of the checks' source: results of other checks are not used again."""
-    digest = hashlib.sha256()
-    folder = Path(checks.__file__).parent
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _show_progress(done: int, total: int, lang: str) -> None:
-    if not sys.stderr.isatty():
-        return
-    sentence = Catalog(lang)("eval.progress", done=done, total=total)
-    end = "\n" if done == total else ""
-    sys.stderr.write(f"\r\x1b[K{sentence}{end}")
-    sys.stderr.flush()
-
-
-def _review(job: _Job) -> ReviewOutcome:
-    """One review, in a worker process.
-
-    This is an edge of the process: whatever a rule raises becomes the outcome's error.
-    """
-    stop_collecting()
-    started = time.perf_counter()
-    findings: tuple[ReportedFinding, ...] = ()
-    error = ""
-    try:
-        findings = tuple(_findings(job))
-    except UserError as refused:
-        values = " ".join(str(value) for value in refused.args_.values())
-        error = f"{refused.key}: {values}"
-    except Exception:
-        error = traceback.format_exc(limit=-6)
-    seconds = round(time.perf_counter() - started, 3)
-    # Nobody else tidies up after a change, and this process goes on to the next.
-    gc.collect()
-    return ReviewOutcome(job.base, job.head, findings, seconds, _megabytes(), error)
-
-
-def _megabytes() -> float:
-    """The most that this process, or one that it started, has held."""
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    # macOS counts in bytes, Linux in KiB.
-    unit = 1 if sys.platform == "darwin" else 1024
-    return round(max(own, children) * unit / 1e6, 1)
-
-
-def _findings(job: _Job) -> Iterator[ReportedFinding]:
-    git = Git(Path(job.repo))
-    rules = [rule for rule in RULES if not job.rules or rule.ID in job.rules]
-    words = Catalog("en")
-    with BlobStore(git) as blobs:
-        compared = resolve(git, job.base, job.head, merge_base=False)
-        change = _variant(change_set(git, blobs, compared, PullRequest()), job.from_base)
-        config = load_configuration(change.base, None, None)
-        outcome = review(change, config, rules, pedantic=job.pedantic)
-        for finding in outcome.findings:
-            place = finding.location
-            yield ReportedFinding(
-                finding.rule,
-                finding.severity.value,
-                place.path,
-                place.start_line,
-                place.end_line,
-                words.message(finding.rule, finding.message),
-            )
-
-
-def _variant(change: ChangeSet, folders: tuple[str, ...]) -> ChangeSet:
-    """`change` with these folders of the head as they are in the base."""
-    if not folders:
-        return change
-    head = PatchedTree(change.head, change.base, folders)
-    files = tuple(file for file in change.files if not file.path.startswith(folders))
-    return ChangeSet(change.base, head, files, change.pull, change.base_rev, change.head_rev)
+def _tell_fixes(
+    args: argparse.Namespace, pairs: Sequence[FixPair], outcomes: Mapping[ChangeKey, ReviewOutcome]
+) -> dict[str, Any]:
+    """Print the score of the pairs, write them where `--pairs` says; give the score as data."""
+    scored, judged = score_pairs(pairs, outcomes)
+    write_output(fix_table(scored, Catalog(args.lang)), None)
+    if args.pairs:
+        write_output("".join(write_pair(outcome) for outcome in judged), args.pairs)
+    return {"fixes": fix_summary(scored)}

@@ -7,15 +7,16 @@ import platform
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import bot
 from bot.errors import UserError
 from bot.i18n.catalog import Catalog
 from bot.redact import redact
+from checks.core.finding import Finding, Severity
 
 # What a report about our own mistake says the versions of.
-_PACKAGES = ("jinja2", "tree-sitter", "tree-sitter-cuda", "tree-sitter-python", "z3-solver")
+_PACKAGES = ("jinja2", "tree-sitter", "tree-sitter-cuda", "tree-sitter-python", "bitwuzla")
 
 
 def run_with_exit_code(run: Callable[[], int], arguments: Sequence[str], language: str) -> int:
@@ -41,6 +42,18 @@ def run_with_exit_code(run: Callable[[], int], arguments: Sequence[str], languag
     except Exception as error:  # the one broad handler of the process
         _report(error, arguments, words)
         return 3
+
+
+def severity_exit_code(findings: Iterable[Finding], fail_on: str) -> int:
+    """1 where a finding is at least as severe as `fail_on` says, else 0."""
+    if fail_on == "never":
+        return 0
+    most_severe_first = list(Severity)
+    limit = most_severe_first.index(Severity(fail_on))
+    for finding in findings:
+        if most_severe_first.index(finding.severity) <= limit:
+            return 1
+    return 0
 
 
 def _say(sentence: str) -> None:

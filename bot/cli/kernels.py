@@ -6,10 +6,9 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from importlib.util import find_spec
 
-from bot.errors import UserError
 from bot.kernels import actions
+from bot.packaging import module_name
 
 _ACTIONS = {"run": actions.run, "compare": actions.compare, "diff": actions.diff}
 
@@ -20,13 +19,7 @@ def run(args: argparse.Namespace) -> int:
     0 fine; 1 a case is not ok (`run`), got worse (`compare`, `diff`), or an op was refused
     (`bench`); 2 for what cannot be run or compared. `bot` itself never imports torch.
     """
-    if args.action != "diff" and not _can_run_kernels():
-        raise UserError("kernels-missing")
     if args.action == "bench":
-        command = [sys.executable, "-m", "kernels.bench", *args.rest]
+        command = [sys.executable, "-m", module_name("kernels.bench"), *args.rest]
         return subprocess.run(command, check=False).returncode
     return _ACTIONS[args.action](args)
-
-
-def _can_run_kernels() -> bool:
-    return find_spec("torch") is not None and find_spec("triton") is not None

@@ -10,13 +10,18 @@ from contextlib import closing, suppress
 import uvicorn
 
 from bot import logs
+from bot.cli.worker import serve_metrics
+from bot.context import state_metrics
 from bot.context.service_context import ServiceContext
 from bot.db.deliveries import Store, open_store
+from bot.db.repositories import Repositories
 from bot.errors import UserError
+from bot.files import make_private_folder
 from bot.settings import Settings, load
 from bot.tempdir import private_tempdir
 from bot.web.access import Access
 from bot.web.page_store import PageStore
+from bot.web.publicity import Publicity
 from bot.web.routes import routes
 from bot.webhooks.app import application
 from bot.workflows.worker import Worker, usual_queues
@@ -33,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     """Serve until the process is told to end."""
     settings = load(args.config, host=args.host, port=args.port)
     logs.set_up()
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    make_private_folder(settings.data_dir)
     # Listening comes first: what arrives while the rest starts waits, instead of being refused.
     with (
         closing(open_listener(settings.host, settings.port)) as listener,
@@ -47,8 +52,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: bool) -> None:
-    pages = routes(PageStore(store.engine), Access(settings.oauth), settings.github_server_url)
-    app = application(store, settings.webhook_secrets, settings.largest_webhook, pages)
+    context = ServiceContext.build(settings, store)
+    page_store = PageStore(store.engine)
+    known = Repositories(store.engine)
+    publicity = Publicity(context.app, known, page_store.set_private)
+    pages = routes(page_store, Access(settings.oauth), settings.github_server_url, publicity)
+    state_metrics.register(store, settings.data_dir, settings.writes_per_hour)
+    own_port = settings.metrics_port is not None
+    if settings.metrics_port is not None:
+        serve_metrics(settings.host, settings.metrics_port)
+    app = application(
+        store, settings.webhook_secrets, settings.largest_webhook, pages, with_metrics=not own_port
+    )
     # A connection closed for idleness just when GitHub uses it again is a lost delivery. With
     # uvicorn's own five seconds that happens on a busy machine.
     config = uvicorn.Config(
@@ -58,7 +73,6 @@ def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: b
     if not work:
         server.run([listener])
         return
-    context = ServiceContext.build(settings, store)
     worker = Worker(context, usual_queues(settings), settings.executor("all"))
     try:
         worker.start()

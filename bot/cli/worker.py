@@ -10,9 +10,11 @@ import threading
 from prometheus_client import start_http_server
 
 from bot import logs
+from bot.context import state_metrics
 from bot.context.service_context import ServiceContext
 from bot.db.deliveries import open_store
 from bot.errors import UserError
+from bot.files import make_private_folder
 from bot.settings import load
 from bot.tempdir import private_tempdir
 from bot.workflows.worker import QUEUES, Worker, usual_queues
@@ -28,12 +30,13 @@ def run(args: argparse.Namespace) -> int:
     queues = named or usual_queues(settings)
     logs.set_up()
     os.nice(_PRIORITY)
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    make_private_folder(settings.data_dir)
     store = open_store(settings)
     context = ServiceContext.build(settings, store)
     worker = Worker(context, queues, settings.executor("-".join(queues)))
+    state_metrics.register(store, settings.data_dir, settings.writes_per_hour)
     if settings.metrics_port is not None:
-        _serve_metrics(settings.host, settings.metrics_port)
+        serve_metrics(settings.host, settings.metrics_port)
     ended = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: ended.set())
@@ -55,10 +58,13 @@ def _named_queues(text: str | None) -> tuple[str, ...]:
     for name in names:
         if name not in QUEUES:
             raise UserError("unknown-queue", name=name, known=QUEUES)
+    # Who names the old one means what people said: it is two queues now.
+    if "comments" in names:
+        names.append("commands")
     return tuple(dict.fromkeys(names))
 
 
-def _serve_metrics(host: str, port: int) -> None:
+def serve_metrics(host: str, port: int) -> None:
     """Serve `/metrics`, for a host that has no web side to do it."""
     try:
         start_http_server(port, host)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 
 DELIVERIES = Counter("specbot_deliveries_total", "Webhooks by what became of them", ["outcome"])
 RECEIVE_SECONDS = Histogram(
@@ -22,3 +22,9 @@ COMMANDS = Counter(
     "specbot_commands_total", "Commands of comments by how they ended", ["command", "outcome"]
 )
 CI_REPORTS = Counter("specbot_ci_reports_total", "CI reports by how they ended", ["outcome"])
+ORDERED_AGAIN = Counter(
+    "specbot_ordered_again_total", "Workflows that ended in an error and were ordered again"
+)
+GIVEN_UP = Gauge(
+    "specbot_given_up", "Workflows of three days that ended in an error each time they were ordered"
+)

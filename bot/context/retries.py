@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+import sqlalchemy as sa
 from dbos import DBOS, StepOptions
 
 from bot.context.backoff import RetryLater
 from bot.context.service_context import current_context
+from bot.db.engine import is_database_away
 from bot.github import GitHubError, RateLimited, UncertainWrite
 
+# No space, no quota, too many open files: others may make room.
+_PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether the same request may succeed later."""
+    """Whether the same may succeed later: GitHub was away, or the database, or the disk was
+    full."""
     if isinstance(error, UncertainWrite | RateLimited):
         return True
+    if isinstance(error, sa.exc.SQLAlchemyError):
+        return is_database_away(error)
+    if isinstance(error, OSError):
+        return error.errno in _PASSING
     if not isinstance(error, GitHubError):
         return False
     return error.status == 0 or error.status >= 500

@@ -8,7 +8,7 @@ from bot.context.backoff import Backoff
 from bot.db.commands import Records
 from bot.db.deliveries import Store
 from bot.db.rate_limits import WriteLedger
-from bot.github import App
+from bot.github.app import App
 from bot.github.checkout import Checkouts
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown
@@ -34,7 +34,13 @@ class ServiceContext:
         private_key = settings.private_key.get_secret_value()
         return cls(
             settings,
-            App(settings.endpoint, settings.app_id, private_key, ledger.pace),
+            App(
+                settings.endpoint,
+                settings.app_id,
+                private_key,
+                ledger.pace,
+                read_only=settings.posting == "shadow",
+            ),
             store,
             Checkouts(settings.data_dir / "clones", settings.github_server_url),
             Catalog(settings.language, Markdown()),

@@ -43,6 +43,11 @@ _SKIPS = _of_pull(
     sa.Column("reason", sa.Text),
 )
 _REPORTS = _of_pull("specbot_last_reviews", sa.Column("data", sa.JSON, nullable=False))
+_EXPLANATIONS = _of_pull(
+    "specbot_ci_explanations",
+    sa.Column("head", sa.String(64), nullable=False),
+    sa.Column("jobs", sa.JSON, nullable=False),
+)
 _GPU = sa.Table(
     "specbot_gpu_runs",
     _TABLES,
@@ -120,6 +125,15 @@ class Records:
         with self._engine.begin() as connection:
             connection.execute(_ACTS.delete().where(_ACTS.c.id == act))
 
+    def count_claims(self, prefix: str) -> int:
+        """How many acts whose ids begin with `prefix` were claimed within the last hour."""
+        is_recent = sa.and_(
+            _ACTS.c.id.startswith(prefix, autoescape=True), _ACTS.c.at > _an_hour_ago()
+        )
+        query = sa.select(sa.func.count()).select_from(_ACTS).where(is_recent)
+        with self._engine.connect() as connection:
+            return int(connection.execute(query).scalar_one())
+
     def count_commands(self, comment: str, repository: int, user: int, commands: int) -> int:
         """Note that `comment` of the account `user` has so many commands.
 
@@ -138,7 +152,7 @@ class Records:
         same_comment = sa.select(_SPOKEN.c.id).where(_SPOKEN.c.id == comment)
         total = sa.select(sa.func.sum(_SPOKEN.c.commands)).where(same_user)
         with self._engine.begin() as connection:
-            connection.execute(_SPOKEN.delete().where(_SPOKEN.c.at < now - _HOUR))
+            connection.execute(_SPOKEN.delete().where(_SPOKEN.c.at < _an_hour_ago()))
             if connection.execute(same_comment).first() is None:
                 connection.execute(_SPOKEN.insert().values(row))
             return int(connection.execute(total).scalar_one())
@@ -171,6 +185,16 @@ class Records:
         """The report of the last review."""
         row = self._row(_REPORTS, asdict(pull))
         return None if row is None else dict(row["data"])
+
+    def save_explanations(self, pull: PullKey, head: str, jobs: list[Json]) -> None:
+        """Keep what the last CI report says of each job that failed on the commit `head`: its `id`,
+        `name`, `workflow` and `text`."""
+        self._put(_EXPLANATIONS, asdict(pull), {"head": head, "jobs": jobs})
+
+    def explanations(self, pull: PullKey) -> tuple[str, list[Json]]:
+        """The commit of the last CI report, empty before the first, and its failed jobs."""
+        row = self._row(_EXPLANATIONS, asdict(pull))
+        return ("", []) if row is None else (str(row["head"]), list(row["jobs"]))
 
     def reserve(self, run: GpuRun, per_pull: int, per_day: int) -> str | None:
         """Note a run on a GPU, within the minutes that its pull request and its repository's day
@@ -262,6 +286,10 @@ class Records:
     def _put(self, table: sa.Table, key: Json, values: Json) -> None:
         with self._engine.begin() as connection:
             put(connection, table, key, values)
+
+
+def _an_hour_ago() -> float:
+    return time.time() - _HOUR
 
 
 def _gpu_run(row: Json) -> GpuRun:

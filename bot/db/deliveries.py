@@ -5,10 +5,14 @@ They are in one database so that a delivery is stored and its work enqueued in o
 
 from __future__ import annotations
 
+import errno
 import math
+import os
+import shutil
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -21,6 +25,7 @@ from dbos import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bot.db.engine import begin_to_write, engine_for, lock, put, where
+from bot.db.migrate import migrate
 from bot.errors import UserError
 from bot.jobs.requests import Delivery, JobRequest
 from bot.redact import redact
@@ -57,6 +62,10 @@ _SINCE = sa.Table(
 # Seconds. GitHub lists deliveries for three days; a guid older than that cannot come again.
 _KEPT = 7 * 24 * 3600.0
 _MOST_REMEMBERED = 10_000
+# The id of a row that is never kept.
+_PROBE = "probe"
+# Bytes that the database needs to take deliveries for some minutes.
+_LEAST_FREE = 64 << 20
 # One process at a time makes the tables.
 _TABLES_LOCK = 7315
 # A workflow that has not ended.
@@ -83,6 +92,7 @@ class Store:
         self.engine = engine_for(url)
         self.check()
         run_dbos_database_migrations(url)
+        migrate(self.engine)
         self._create_tables()
         self.client = DBOSClient(system_database_url=url, serializer=DBOSPortableJSONSerializer())
 
@@ -103,6 +113,24 @@ class Store:
         """Raise SQLAlchemy's error where the database does not answer."""
         with self.engine.connect() as connection:
             connection.execute(sa.select(1))
+
+    def check_writing(self) -> None:
+        """Raise SQLAlchemy's error where the database does not take a row: a disk may be full."""
+        with self.engine.connect() as connection:
+            begin_to_write(connection)
+            key = {"id": _PROBE, "event": "probe", "received_at": time.time()}
+            connection.execute(_DELIVERIES.insert().values(key))
+            connection.rollback()
+            self._check_disk()
+
+    def _check_disk(self) -> None:
+        """A row that is taken back needs no room on the disk; ask how much there is. Raises
+        `OSError`."""
+        file = self.engine.url.database
+        if self.engine.dialect.name != "sqlite" or not file:
+            return
+        if shutil.disk_usage(Path(file).parent).free < _LEAST_FREE:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), file)
 
     @property
     def since(self) -> float:

@@ -11,6 +11,8 @@ import sqlalchemy as sa
 
 _PATIENCE_MS = 30_000
 _TABLES_LOCK = 7316
+# PostgreSQL's classes: connection, rollback of a transaction, resources, intervention, system.
+_PASSING_STATES = ("08", "40", "53", "57", "58")
 
 
 def engine_for(url: str) -> sa.Engine:
@@ -109,6 +111,20 @@ def create(engine: sa.Engine, tables: sa.MetaData) -> None:
         if not tables.tables.keys() <= present:
             lock(connection, _TABLES_LOCK)
             tables.create_all(connection)
+
+
+def is_database_away(error: sa.exc.SQLAlchemyError) -> bool:
+    """Whether the database did not do what it was asked for a reason that passes: a connection that
+    was lost or cannot be had, a lock, a full disk.
+
+    Such errors come as `OperationalError` and `InterfaceError`; a mistake of ours comes as another.
+    """
+    if isinstance(error, sa.exc.TimeoutError | sa.exc.OperationalError | sa.exc.InterfaceError):
+        return True
+    # A transaction that was in the way of another one, and a server that shuts down.
+    state = getattr(getattr(error, "orig", None), "sqlstate", None) or ""
+    is_invalid = isinstance(error, sa.exc.DBAPIError) and error.connection_invalidated
+    return is_invalid or state[:2] in _PASSING_STATES
 
 
 def put(

@@ -3,21 +3,32 @@
 GitHub counts the writes of an installation, whichever worker they come from and however often it
 was started. Each write has a moment of its own. A workflow whose moment is far away leaves its
 place until then, and finds the moment kept.
+
+No account and no repository gets all of an hour: what one person's pull requests and commands
+cause is a quarter at most, so that nobody waits until a stranger's work is done.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 from dbos import DBOS
 
 from bot.db.engine import create, lock
-from bot.github import Endpoint, RateLimited
+from bot.db.moments import Limit, first_free
+from bot.github import RateLimited
+from bot.github.app import Endpoint
 from bot.github.rate_limit import HOUR, RateLimiter
 
 _LOCK = 7318
+# Of the writes of an hour.
+_ACCOUNT_SHARE = 0.25
+_REPOSITORY_SHARE = 0.75
 _TABLES = sa.MetaData()
 _WRITES = sa.Table(
     "specbot_writes",
@@ -27,8 +38,33 @@ _WRITES = sa.Table(
     sa.Column("at", sa.Float, nullable=False),
     # Who waits for that moment; nobody where the write was sent.
     sa.Column("workflow", sa.String(128)),
+    # Whose work it is, and where; not known of what was written by an older version.
+    sa.Column("account", sa.BigInteger),
+    sa.Column("repository", sa.String(200)),
     sa.Index("specbot_writes_of", "installation", "at"),
 )
+
+
+@dataclass(frozen=True)
+class Payer:
+    """Whose work is done: GitHub's id of the account, 0 where nobody asked for it, and the
+    repository."""
+
+    account: int
+    repository: str
+
+
+_payer: ContextVar[Payer | None] = ContextVar("payer", default=None)
+
+
+@contextmanager
+def charged_to(account: int, repository: str) -> Iterator[None]:
+    """What is written within is of the share of that account and that repository."""
+    token = _payer.set(Payer(account, repository))
+    try:
+        yield
+    finally:
+        _payer.reset(token)
 
 
 class WriteLedger:
@@ -44,7 +80,9 @@ class WriteLedger:
         """The pace that all workers keep together for `installation`."""
         return _SharedPace(self, installation, self._gap, self._hourly)
 
-    def reserve(self, installation: int, workflow: str | None, patience: float) -> float:
+    def reserve(
+        self, installation: int, workflow: str | None, patience: float, payer: Payer | None = None
+    ) -> float:
         """Seconds until the next write.
 
         The write counts as sent where those are at most `patience`. Else its moment is kept for
@@ -63,12 +101,14 @@ class WriteLedger:
             if kept:
                 moment = max(kept.at, now)
             else:
-                moment = self._next_moment(connection, of_installation, now)
+                moment = self._next_moment(connection, of_installation, payer, now)
             sent = moment - now <= patience
             row = {
                 "installation": installation,
                 "at": moment,
                 "workflow": None if sent else workflow,
+                "account": payer.account if payer else None,
+                "repository": payer.repository if payer else None,
             }
             if kept:
                 connection.execute(_WRITES.update().where(_WRITES.c.id == kept.id).values(row))
@@ -77,17 +117,31 @@ class WriteLedger:
         return moment - now
 
     def _next_moment(
-        self, connection: sa.Connection, of_installation: sa.ColumnElement[bool], now: float
+        self,
+        connection: sa.Connection,
+        of_installation: sa.ColumnElement[bool],
+        payer: Payer | None,
+        now: float,
     ) -> float:
-        """The first moment after all that are taken."""
-        query = sa.select(_WRITES.c.at).where(of_installation).order_by(_WRITES.c.at.desc())
-        taken: Sequence[float] = connection.execute(query.limit(self._hourly)).scalars().all()
-        if not taken:
-            return now
-        moment = max(now, taken[0] + self._gap)
-        if len(taken) == self._hourly:
-            moment = max(moment, taken[-1] + HOUR)
-        return moment
+        """The first moment that nobody has and that no limit forbids."""
+        limits = [Limit(self._times(connection, of_installation), self._hourly, self._gap)]
+        if payer is not None:
+            in_repository = _WRITES.c.repository == payer.repository
+            times = self._times(connection, of_installation, in_repository)
+            limits.append(Limit(times, self._share(_REPOSITORY_SHARE)))
+        if payer is not None and payer.account:
+            of_account = _WRITES.c.account == payer.account
+            times = self._times(connection, of_installation, of_account)
+            limits.append(Limit(times, self._share(_ACCOUNT_SHARE)))
+        return first_free(now, limits)
+
+    def _share(self, part: float) -> int:
+        return max(1, int(self._hourly * part))
+
+    @staticmethod
+    def _times(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> Sequence[float]:
+        query = sa.select(_WRITES.c.at).where(*conditions).order_by(_WRITES.c.at)
+        return connection.execute(query).scalars().all()
 
 
 class _SharedPace(RateLimiter):
@@ -101,7 +155,9 @@ class _SharedPace(RateLimiter):
         self._installation = installation
 
     def wait(self) -> None:
-        seconds = self._ledger.reserve(self._installation, DBOS.workflow_id, self.patience)
+        seconds = self._ledger.reserve(
+            self._installation, DBOS.workflow_id, self.patience, _payer.get()
+        )
         if seconds > self.patience:
             raise RateLimited(429, "the writes of this hour are used up", seconds)
         time.sleep(seconds)

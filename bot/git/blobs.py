@@ -3,6 +3,7 @@ memory."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 from bisect import bisect_right
@@ -11,7 +12,11 @@ from typing import IO
 
 from bot.errors import UserError
 from bot.git.command import Git, raise_git_error
-from checks.core.words import find_word, find_word_start
+from checks.core.words import as_bytes, find_word, find_word_start
+
+# As many searches take as long as making an index of all words.
+_MOST_SEARCHES = 500
+_ONE_WORD = re.compile(rb"[A-Za-z0-9_]+")
 
 
 class BlobStore:
@@ -114,12 +119,16 @@ class BlobStore:
         # Rules ask for the same names again and again, and each time all sources are searched.
         if key not in self._holders:
             joined = self._joined.get(language)
-            self._holders[key] = [] if joined is None else joined.holders(word.encode())
+            self._holders[key] = [] if joined is None else joined.holders(as_bytes(word))
         return self._holders[key]
 
 
 class _JoinedBlobs:
-    """Many blobs one after the other: a word is sought in all of them by one call."""
+    """Many blobs one after the other: a word is sought in all of them by one call.
+
+    Each search reads everything. After as many as an index costs, one is made, and further words
+    cost nothing: a change with thousands of functions asks for thousands of names.
+    """
 
     def __init__(self, oids: list[str], contents: dict[str, bytes]) -> None:
         self._oids = oids
@@ -130,9 +139,28 @@ class _JoinedBlobs:
             self._starts.append(start)
             start += len(contents[oid]) + 1
         self._data = b"".join([contents[oid] + b"\n" for oid in oids])
+        self._searches = 0
+        self._index: dict[bytes, list[str]] | None = None
 
     def holders(self, needle: bytes) -> list[str]:
         """The blobs that hold `needle` as a whole word."""
+        self._searches += 1
+        if self._searches > _MOST_SEARCHES and _ONE_WORD.fullmatch(needle):
+            if self._index is None:
+                self._index = self._make_index()
+            return list(self._index.get(needle, ()))
+        return self._search(needle)
+
+    def _make_index(self) -> dict[bytes, list[str]]:
+        """The blobs by every word that stands in them."""
+        index: dict[bytes, list[str]] = {}
+        ends = [*self._starts[1:], len(self._data)]
+        for oid, start, end in zip(self._oids, self._starts, ends, strict=True):
+            for word in set(_ONE_WORD.findall(self._data, start, end)):
+                index.setdefault(word, []).append(oid)
+        return index
+
+    def _search(self, needle: bytes) -> list[str]:
         holders: list[str] = []
         if not needle:
             return holders

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
 from typing import IO
 
@@ -79,6 +81,36 @@ class Git:
             raise UserError("no-directory", path=str(directory))
         self.directory = directory
         self._git_dir = self._find(directory)
+        self._extra: dict[str, str] = {}
+
+    @property
+    def git_dir(self) -> Path:
+        """The repository's own folder."""
+        return Path(self._git_dir)
+
+    def work_tree(self) -> Path | None:
+        """The top of the files that are checked out, None for a bare repository."""
+        command = [*_base(), "-C", str(self.directory), "rev-parse", "--show-toplevel"]
+        result = subprocess.run(command, capture_output=True, env=git_environment(), check=False)
+        if result.returncode:
+            return None
+        return Path(os.fsdecode(result.stdout.rstrip(b"\n")))
+
+    def with_environment(self, variables: Mapping[str, str]) -> Git:
+        """The same repository with more variables in git's environment."""
+        other = copy(self)
+        other._extra = {**self._extra, **variables}
+        return other
+
+    def with_objects(self, folder: Path) -> Git:
+        """The same repository, where new objects go to `folder` and are found there."""
+        own = os.fsdecode(self.run("rev-parse", "--git-path", "objects").strip())
+        return self.with_environment(
+            {
+                "GIT_OBJECT_DIRECTORY": str(folder),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self.git_dir / own),
+            }
+        )
 
     def _find(self, directory: Path) -> str:
         command = [*_base(), "-C", str(directory), "rev-parse", "--absolute-git-dir"]
@@ -131,11 +163,12 @@ class Git:
         Both may hold another revision than the ones asked for, and their .gitattributes would say
         which files are binary.
         """
-        return git_environment() | {
+        own = {
             "GIT_DIR": self._git_dir,
             "GIT_WORK_TREE": self._git_dir,
             "GIT_INDEX_FILE": os.path.join(self._git_dir, "specbot-reads-no-index"),
         }
+        return git_environment() | own | self._extra
 
 
 def raise_git_error(stderr: bytes) -> None:

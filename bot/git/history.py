@@ -11,15 +11,10 @@ from bot.git.history_prefetch import HistoryQueries
 from bot.git.references import commit, parse_log, references
 from checks.core.change import ChangeSet, FileChange
 from checks.core.finding import Side
+from checks.core.titles import is_fix
 from checks.summary.model import BlamedCommit, ChangeHistory, Commit
 
 _BLAMED = re.compile(r"\^?([0-9a-f]{39,64})\s.*?(\d+)\)")
-# `Fixed the hang` is a fix, `a fixed stride` is none.
-_FIX = re.compile(
-    r"\b(?:bug|fix|fixes|hotfix|bugfix|revert)\b|^(?:\s*\[[^\]]*\])*\s*fixed\b|\[bug ?fix\]|修复",
-    re.I,
-)
-_TRIVIAL = re.compile(r"typo|code ?style|comment|spelling|lint", re.I)
 _MOST_EARLIER = 8
 _MOST_FIXES = 4
 _LOG = 300
@@ -78,13 +73,9 @@ def _fix_counts(
 ) -> Iterator[tuple[str, int]]:
     """How many fixes each file has seen, of those that have seen any."""
     for file in files:
-        count = sum(_is_fix(touching.subject) for touching in commits[file].values())
+        count = sum(is_fix(touching.subject) for touching in commits[file].values())
         if count:
             yield file.path, count
-
-
-def _is_fix(subject: str) -> bool:
-    return _FIX.search(subject) is not None and not _TRIVIAL.search(subject)
 
 
 def _blamed_commits(
@@ -139,6 +130,6 @@ def _fixes_since(name: str, commits: Mapping[str, Commit]) -> dict[str, Commit]:
     for later in commits.values():
         if later.id == name:
             break
-        if _is_fix(later.subject):
+        if is_fix(later.subject):
             fixes[later.id] = later
     return fixes

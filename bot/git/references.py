@@ -13,9 +13,19 @@ from checks.summary.model import Commit, PullReference
 
 _NUMBER = re.compile(r"(?<![\w/&])(?:#|pull/|PR[- ]?#?)(\d{1,6})\b")
 _OWN = re.compile(r"\(#(\d+)\)\s*$")
+_BRACKETED = re.compile(r"\(#(\d+)\)")
+_CLOSES = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(\d{1,6})\b", re.I)
 _PICKED = re.compile(r"cherry[- ]?pick", re.I)
 _AROUND = re.compile(r"^(?:\s*\[[^\]]*\])+|\(#\d+\)")
+_PICTURE = re.compile(r":\w+:")
 _MOST_REFERENCES = 10
+_TEMPLATES = (
+    ".github/pull_request_template.md",
+    ".github/PULL_REQUEST_TEMPLATE.md",
+    "pull_request_template.md",
+    "PULL_REQUEST_TEMPLATE.md",
+    "docs/pull_request_template.md",
+)
 _MOST_ALIKE = 40
 
 
@@ -52,27 +62,61 @@ def references(
 
     `subject` is that of the head, `commits` are all there are, the newest first.
     """
-    text = "\n".join((pull.title, pull.body, messages))
+    text = "\n".join((pull.title, _own_words(git, compared.base, pull.body), messages))
     title = pull.title or subject
-    numbers = _numbers_in(text, title, pull)[:_MOST_REFERENCES]
+    numbers = _numbers_in(text, pull.title, subject)[:_MOST_REFERENCES]
     merged = _by_number(_ancestors(compared.base, commits), numbers)
     picked = _picked_numbers(text)
+    closed = {int(number) for number in _CLOSES.findall(text)}
     found = []
     for number in numbers:
-        kind = "cherry-pick" if number in picked else "mentioned"
+        kind = "closes" if number in closed else "mentioned"
+        if number in picked:
+            kind = "cherry-pick"
         found.append(PullReference(number, kind, merged.get(number)))
     known = {merged_commit.id for merged_commit in merged.values()}
     return (*found, *_same_patch(git, compared, title, commits, known))
 
 
-def _numbers_in(text: str, title: str, pull: PullRequest) -> list[int]:
+def _numbers_in(text: str, title: str, subject: str) -> list[int]:
     """The numbers that are named, each once, without the pull request's own."""
     numbers = dict.fromkeys(int(number) for number in _NUMBER.findall(text))
-    own = _OWN.search(title)
-    # The number at the end of a cherry-pick's title is that of the original.
-    if own and not _PICKED.search(pull.title):
-        numbers.pop(int(own[1]), None)
+    numbers.pop(_own_number(title, subject), None)
     return list(numbers)
+
+
+def _own_words(git: Git, base: str, body: str) -> str:
+    """The description without the lines of the repository's template: the numbers in those are
+    examples."""
+    template: set[str] = set()
+    for path in _TEMPLATES:
+        text = git.attempt("cat-file", "blob", f"{base}:{path}")
+        if text is not None:
+            template.update(_words_of(line) for line in text.decode("utf-8", "replace").split("\n"))
+    lines = [line for line in body.split("\n") if _words_of(line) not in template]
+    return "\n".join(lines)
+
+
+def _words_of(line: str) -> str:
+    """The words of a line, without marks of Markdown and pictures (`:bulb:`) among them."""
+    return " ".join(re.findall(r"\w+", _PICTURE.sub(" ", line)))
+
+
+def _own_number(title: str, subject: str) -> int:
+    """The pull request's own number, 0 where it is not known.
+
+    A merge by squashing puts it at the end of the commit's subject, behind the title: of
+    `Unify branches.(#6947) (#7180)` it is 7180, and the title ends with another's number. A title
+    on GitHub never has the own one.
+    """
+    in_subject = [int(number) for number in _BRACKETED.findall(subject)]
+    if title and title != subject:
+        of_others = [int(number) for number in _BRACKETED.findall(title)]
+        in_subject = [number for number in in_subject if number not in of_others]
+    elif _PICKED.search(subject) and len(in_subject) == 1:
+        # Not merged yet: what a cherry-pick ends with is the original.
+        return 0
+    return in_subject[-1] if in_subject and _OWN.search(subject) else 0
 
 
 def _picked_numbers(text: str) -> set[int]:

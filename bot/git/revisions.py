@@ -15,7 +15,8 @@ _USUAL = ("main", "master", "develop", "trunk")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Object ids of the base (a commit, or a tree) and of the head commit.
+    """Object ids of the base (a commit, or a tree) and of the head commit; the head is a tree where
+    what is staged is looked at.
 
     `target` is the default branch's name where the base was not given.
     """
@@ -63,8 +64,20 @@ def _unknown(git: Git, name: str) -> NoReturn:
         raise UserError("no-commits")
     if _is_shallow(git):
         raise UserError("shallow-revision", rev=name)
+    command = _fetch_command(git, name)
+    if command:
+        raise UserError("unfetched-revision", rev=name, command=command)
     near = difflib.get_close_matches(name, refs, 3, 0.6)
     raise UserError("unknown-revision", rev=name, near=near)
+
+
+def _fetch_command(git: Git, name: str) -> str:
+    """What brings a branch of a remote that was never fetched, empty where `name` is none."""
+    remote, slash, branch = name.removeprefix("refs/remotes/").partition("/")
+    remotes = os.fsdecode(git.run("remote")).split()
+    if not slash or remote not in (*remotes, "origin"):
+        return ""
+    return f"git fetch {remote} {branch}" if remote in remotes else f"git remote add {remote} URL"
 
 
 def _merge_base(git: Git, base: str, head: str, base_name: str, head_name: str) -> str:

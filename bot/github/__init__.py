@@ -1,8 +1,10 @@
-"""GitHub: the only place that knows its API."""
+"""GitHub: the only place that knows its API.
+
+The App's own key and tokens are in `bot.github.app`, which a workflow's token does without.
+"""
 
 from __future__ import annotations
 
-from bot.github.app import App, Endpoint, OAuth
 from bot.github.client import Client, GitHubError, RateLimited, UncertainWrite
 
-__all__ = ["App", "Client", "Endpoint", "GitHubError", "OAuth", "RateLimited", "UncertainWrite"]
+__all__ = ["Client", "GitHubError", "RateLimited", "UncertainWrite"]

@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from bot.github.client import Cache, Client, GitHubError
 from bot.github.rate_limit import RateLimiter
-from bot.github.urls import API, SERVER
+from bot.urls import API, SERVER
 
 # What each task needs. GitHub refuses the rest, whatever a bug of ours or a clever comment would
 # make us ask for.
@@ -73,7 +73,8 @@ class _Token:
 class App:
     """Makes clients. Safe to use from several threads.
 
-    `pace` gives the pace of an installation, where one of this process alone is not enough.
+    `pace` gives the pace of an installation, where one of this process alone is not enough. With
+    `read_only` no token may write, whatever a task asks for.
     """
 
     def __init__(
@@ -82,8 +83,11 @@ class App:
         app_id: int,
         private_key: str,
         pace: Callable[[int], RateLimiter] | None = None,
+        *,
+        read_only: bool = False,
     ) -> None:
         self.endpoint = endpoint
+        self._read_only = read_only
         self._new_pace = pace or (lambda _: RateLimiter(endpoint.gap, endpoint.hourly))
         self.id = app_id
         self._key = private_key
@@ -94,7 +98,16 @@ class App:
 
     @cached_property
     def itself(self) -> Client:
-        """The App's own client: installations, deliveries."""
+        """The App's own client: tokens and installations."""
+        return self._own_client()
+
+    @cached_property
+    def deliveries(self) -> Client:
+        """The same for looking after deliveries. It has a pace of its own: where GitHub wants a
+        pause of it, tokens do not wait."""
+        return self._own_client()
+
+    def _own_client(self) -> Client:
         # Reading a key proves its primes, a tenth of a second in which no other thread goes on, and
         # PyGithub would do it for every request.
         key = serialization.load_pem_private_key(self._key.encode(), None)
@@ -151,7 +164,10 @@ class App:
     def _new_token(
         self, installation: int, repository: int | None, permissions: Mapping[str, str]
     ) -> _Token:
-        body: dict[str, Any] = {"permissions": dict(permissions)}
+        wanted = dict(permissions)
+        if self._read_only:
+            wanted = dict.fromkeys(permissions, "read")
+        body: dict[str, Any] = {"permissions": wanted}
         if repository is not None:
             body["repository_ids"] = [repository]
         path = f"/app/installations/{installation}/access_tokens"

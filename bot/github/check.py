@@ -7,12 +7,22 @@ from collections.abc import Sequence
 from bot.github.client import Client, Json
 
 NAME = "specbot/review"
-# GitHub takes so many annotations a request; later requests add to them.
-_BATCH = 50
+# GitHub takes so many a request. There is one request: each more is a write that others wait for.
+MOST_ANNOTATIONS = 50
 
 
-def begin(client: Client, app: int, repository: str, head: str, order: str, output: Json) -> int:
+def begin(
+    client: Client,
+    app: int,
+    repository: str,
+    head: str,
+    order: str,
+    output: Json,
+    *,
+    page: str = "",
+) -> int:
     """The id of a running check run of our `app` for commit `head`; `order` names who asked for it.
+    `page` is the address that its details lead to.
 
     One that has not ended, or that this order made before its worker died, is taken up again.
     """
@@ -24,13 +34,15 @@ def begin(client: Client, app: int, repository: str, head: str, order: str, outp
         if run["status"] != "completed":
             client.patch(f"{checks}/{run['id']}", {"external_id": order})
             return int(run["id"])
-    body = {
+    body: Json = {
         "name": NAME,
         "head_sha": head,
         "external_id": order,
         "status": "in_progress",
         "output": output,
     }
+    if page:
+        body["details_url"] = page
     return int(client.post(checks, body)["id"])
 
 
@@ -42,20 +54,25 @@ def finish(
     output: Json,
     annotations: Sequence[Json] = (),
 ) -> None:
-    """End it. Annotations that an earlier attempt sent are not sent again."""
+    """End it, with at most `MOST_ANNOTATIONS`. What an earlier attempt sent is not sent again."""
     path = f"/repos/{repository}/check-runs/{run}"
-    sent = int(client.get(path)["output"]["annotations_count"])
-    while len(annotations) - sent > _BATCH:
-        batch = list(annotations[sent : sent + _BATCH])
-        client.patch(path, {"output": output | {"annotations": batch}}, adds=True)
-        sent += _BATCH
-    last = {"output": output | {"annotations": list(annotations[sent:])}}
-    client.patch(path, last | {"status": "completed", "conclusion": conclusion}, adds=True)
+    found = client.get(path)
+    if found["status"] == "completed" and found["conclusion"] == conclusion:
+        return
+    sent = int(found["output"]["annotations_count"])
+    new = list(annotations[sent:MOST_ANNOTATIONS])
+    ended = {"status": "completed", "conclusion": conclusion}
+    client.patch(path, {"output": output | {"annotations": new}} | ended, adds=True)
 
 
-def abandon(client: Client, repository: str, run: int, order: str, output: Json) -> None:
-    """End it without a verdict, unless a later order has taken it up."""
+def abandon(
+    client: Client, repository: str, run: int, order: str, conclusion: str, output: Json
+) -> None:
+    """End it without a verdict, unless a later order has taken it up.
+
+    `conclusion` is none that a required check is satisfied with.
+    """
     path = f"/repos/{repository}/check-runs/{run}"
     found = client.get(path)
     if found["external_id"] == order and found["status"] != "completed":
-        client.patch(path, {"status": "completed", "conclusion": "skipped", "output": output})
+        client.patch(path, {"status": "completed", "conclusion": conclusion, "output": output})

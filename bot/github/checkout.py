@@ -8,6 +8,7 @@ import fcntl
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,6 +54,16 @@ class Checkouts:
         self.directory = directory
         self._server = server.rstrip("/")
 
+    def _clone(self, repository: str) -> Path:
+        return self.directory / hashlib.sha256(repository.encode()).hexdigest()[:32]
+
+    def remove(self, repository: str) -> None:
+        """Delete the clone of a repository, when nobody changes it."""
+        clone = self._clone(repository)
+        if clone.exists():
+            with _locked(clone):
+                shutil.rmtree(clone)
+
     def fetch(
         self, repository: str, token: str, target: str, head: str, *, with_past: bool = False
     ) -> tuple[Path, Range]:
@@ -60,11 +71,12 @@ class Checkouts:
         the branch.
 
         Of its files there is what base and head hold and, `with_past`, what else says who wrote the
-        lines that go. Raises `GitHubError` where git fails.
+        lines that go. A public repository needs no `token`: an empty one. Raises `GitHubError`
+        where git fails.
         """
         if not _SHA.fullmatch(head):
             raise ValueError(head)
-        clone = self.directory / hashlib.sha256(repository.encode()).hexdigest()[:32]
+        clone = self._clone(repository)
         with _locked(clone):
             if not (clone / "HEAD").exists():
                 _run(clone, None, "init", "-q", "--bare", ".")
@@ -135,14 +147,15 @@ def _fetch_missing_blobs(clone: Path, token: str, *commits: str) -> None:
 def _run(
     clone: Path, token: str | None, *args: str, data: bytes = b"", timeout: int = _TIMEOUT
 ) -> bytes:
-    """What git prints in `clone`, with the network only where a token is given.
+    """What git prints in `clone`, with the network only where a token, or an empty one, is given.
 
     Raises `GitHubError` where git fails or takes longer than `timeout` seconds.
     """
     settings, env = list(_LOCAL_SETTINGS), git_environment()
     if token is not None:
         settings += _NETWORK_SETTINGS
-        env |= _credentials(token)
+        if token:
+            env |= _credentials(token)
     try:
         result = subprocess.run(
             ["git", *settings, *args],

@@ -16,20 +16,23 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import requests
 from github import Auth, Github
 from github.GithubException import GithubException
 
+from bot.github.api_version import api_version
 from bot.github.rate_limit import RateLimiter
 
 Json = dict[str, Any]
-# The description that our tests hold every request against.
-API_VERSION = "2026-03-10"
+_JSON = "application/vnd.github+json"
 _ATTEMPTS = 4
 # Without a word from GitHub, a secondary limit wants at least a minute.
 UNTOLD_WAIT = 60.0
+# No limit of GitHub's is longer than its hour; what says so was written by something else.
+_LONGEST_WAIT = 2 * 3600.0
 _NEXT = re.compile(r'<([^>]+)>; rel="next"')
 _HARMLESS = ("GET", "PATCH", "PUT", "DELETE")
 
@@ -86,15 +89,19 @@ class Client:
     def __init__(
         self,
         url: str,
-        auth: Auth.Auth,
+        auth: Auth.Auth | None,
         pace: RateLimiter,
         cache: Cache,
         sleep: Callable[[float], None] = time.sleep,
+        *,
+        attempts: int = _ATTEMPTS,
     ) -> None:
+        """`attempts` is how often a request is sent in all; a person who waits wants one."""
         self._url = url.rstrip("/")
         self._pace = pace
         self._cache = cache
         self._sleep = sleep
+        self._attempts = attempts
         github = Github(
             auth=auth,
             base_url=self._url,
@@ -131,6 +138,12 @@ class Client:
             # The address of the next page has the parameters in it.
             path, query = next_page[1].removeprefix(self._url), {}
 
+    def page(self, path: str, **params: str | int) -> tuple[list[Any], str]:
+        """One page of a list, and the path of the next; empty where there is none."""
+        headers, data = self._send("GET", path, params)
+        next_page = _NEXT.search(headers.get("link", ""))
+        return list(data), next_page[1].removeprefix(self._url) if next_page else ""
+
     def post(self, path: str, body: Json, *, pace: bool = True) -> Any:
         """The answer to a POST. Raises `UncertainWrite` where it may or may not have happened.
 
@@ -142,6 +155,10 @@ class Client:
         """The answer to a PATCH. One that `adds` to what is there raises `UncertainWrite` as a POST
         does."""
         return self._send("PATCH", path, {}, body, again=not adds)[1]
+
+    def delete(self, path: str) -> None:
+        """Delete what is at `path`; a second time does no harm."""
+        self._send("DELETE", path, {}, again=True)
 
     def graphql(self, query: str, variables: Json) -> Json:
         """`data` of the answer. Queries and mutations alike are repeated: ours set a state and add
@@ -178,7 +195,7 @@ class Client:
             again = method in _HARMLESS
         if pace is None:
             pace = method != "GET"
-        for attempt in range(1, _ATTEMPTS + 1):
+        for attempt in range(1, self._attempts + 1):
             pause = self._pace.paused
             if pause > self._pace.patience:
                 raise RateLimited(429, f"{method}: not before a pause is over", pause)
@@ -195,10 +212,10 @@ class Client:
                 if is_limit:
                     self._pace.pause(wait)
                 too_long = is_limit and wait > self._pace.patience
-                if too_long or attempt == _ATTEMPTS:
+                if too_long or attempt == self._attempts:
                     raise _own_error(error, method, again, wait) from None
             except (requests.ConnectionError, requests.Timeout) as error:
-                if not again or attempt == _ATTEMPTS:
+                if not again or attempt == self._attempts:
                     kind = GitHubError if again else UncertainWrite
                     raise kind(0, type(error).__name__) from None
                 wait = float(2 ** (attempt - 1))
@@ -209,7 +226,7 @@ class Client:
         self, method: str, path: str, params: Mapping[str, str | int], body: Json | None
     ) -> tuple[Mapping[str, str], Any]:
         url = self._requester.graphql_url if path == "/graphql" else path
-        headers = {"X-GitHub-Api-Version": API_VERSION, "Accept": "application/vnd.github+json"}
+        headers = {"X-GitHub-Api-Version": api_version(self._url), "Accept": _JSON}
         if method != "GET":
             return self._requester.requestJsonAndCheck(method, url, dict(params), headers, body)
         key = f"{path}?{sorted(params.items())}"
@@ -237,13 +254,27 @@ def _limit_wait(error: GithubException, attempt: int) -> float | None:
     """How long GitHub wants us to wait; None where its refusal is no limit."""
     headers = {name.lower(): value for name, value in (error.headers or {}).items()}
     if "retry-after" in headers:
-        return float(headers["retry-after"])
+        return retry_after(headers["retry-after"])
     if headers.get("x-ratelimit-remaining") == "0":
         reset = float(headers.get("x-ratelimit-reset", "0"))
         return max(0.0, reset - time.time()) + 1.0
     if "secondary rate limit" in _message(error).lower():
         return UNTOLD_WAIT * attempt
     return None
+
+
+def retry_after(text: str) -> float:
+    """The seconds that `Retry-After` asks for: it is a number or a date, and a proxy may write
+    anything."""
+    try:
+        return min(max(0.0, float(text)), _LONGEST_WAIT)
+    except ValueError:
+        pass
+    try:
+        wait = parsedate_to_datetime(text).timestamp() - time.time()
+        return min(max(0.0, wait), _LONGEST_WAIT)
+    except (ValueError, OverflowError):
+        return UNTOLD_WAIT
 
 
 def _own_error(error: GithubException, method: str, again: bool, wait: float | None) -> GitHubError:

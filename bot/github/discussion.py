@@ -36,11 +36,17 @@ _GHOST = "ghost"
 
 @dataclass(frozen=True)
 class PullSnapshot:
-    """A pull request as GitHub has it, with the commits that it compares."""
+    """A pull request as GitHub has it, with the commits that it compares.
+
+    `commits` and `comments` are numbers; `merged` is the time, empty while it is not merged.
+    """
 
     pull: PullRequest
     base: str
     head: str
+    commits: int = 0
+    comments: int = 0
+    merged: str = ""
 
 
 def read_pull(client: Client, place: PullPlace) -> PullSnapshot:
@@ -48,7 +54,14 @@ def read_pull(client: Client, place: PullPlace) -> PullSnapshot:
     data = client.get(place.path)
     labels = tuple(label["name"] for label in data["labels"])
     pull = PullRequest(data["title"], data["body"] or "", labels, data["base"]["ref"], known=True)
-    return PullSnapshot(pull, data["base"]["sha"], data["head"]["sha"])
+    return PullSnapshot(
+        pull,
+        data["base"]["sha"],
+        data["head"]["sha"],
+        commits=int(data["commits"]),
+        comments=int(data["comments"]) + int(data["review_comments"]),
+        merged=data["merged_at"] or "",
+    )
 
 
 def threads(client: Client, place: PullPlace) -> tuple[Thread, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import httpx
 
-from bot.github.client import API_VERSION, UNTOLD_WAIT, GitHubError, RateLimited
+from bot.github.api_version import api_version
+from bot.github.client import GitHubError, RateLimited, retry_after
 
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 
@@ -29,7 +30,7 @@ def artifact(api: str, token: str, repository: str, artifact_id: int, limit: int
 
 
 def _download(api: str, token: str, path: str, limit: int) -> bytes:
-    headers = {"authorization": f"Bearer {token}", "x-github-api-version": API_VERSION}
+    headers = {"authorization": f"Bearer {token}", "x-github-api-version": api_version(api)}
     try:
         with httpx.Client(timeout=_TIMEOUT) as http:
             answer = http.get(api.rstrip("/") + path, headers=headers)
@@ -47,7 +48,7 @@ def _download(api: str, token: str, path: str, limit: int) -> bytes:
 def _refusal(answer: httpx.Response, path: str) -> GitHubError:
     if not _is_limit(answer):
         return GitHubError(answer.status_code, path)
-    wait = float(answer.headers.get("retry-after", UNTOLD_WAIT))
+    wait = retry_after(answer.headers.get("retry-after", ""))
     return RateLimited(answer.status_code, path, wait)
 
 

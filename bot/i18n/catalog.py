@@ -98,6 +98,10 @@ class Catalog:
         return value
 
 
+# The file of the sentences that do not depend on the rule.
+_EVERY_RULE = "every"
+
+
 @cache
 def _renderer(style: type[Style], language: str) -> TemplateRenderer:
     """One for all catalogs of a style and a language, so that a template is compiled once a
@@ -106,9 +110,9 @@ def _renderer(style: type[Style], language: str) -> TemplateRenderer:
 
 
 def _rule_sentence(rule: str, name: str) -> Sentence | None:
-    """Of the rule's own file, else of the one of its family."""
+    """Of the rule's own file, else of the one of its family, else of what any rule may say."""
     family = rule.split(".")[0]
-    for owner in (rule, family):
+    for owner in (rule, family, _EVERY_RULE):
         sentence = _sentences(TEMPLATES / "rules" / f"{owner}.toml").get(name)
         if sentence is not None:
             return sentence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -40,6 +41,18 @@ class Delivery:
     request: JobRequest | None
 
 
+def account_id(written: Mapping[str, Any]) -> int:
+    """Who wrote GitHub's `written`; 0 where the account is gone."""
+    user = written.get("user")
+    return int(user["id"]) if user else 0
+
+
+def partition(repository: str, number: int, author: int) -> str:
+    """What goes one after the other: the work of one account in a repository, or that of one pull
+    request where the account is not known."""
+    return f"{repository}@{author}" if author else f"{repository}#{number}"
+
+
 @dataclass(frozen=True)
 class ReviewJob:
     """A pull request to be reviewed, as it is when the review begins. Stored as JSON."""
@@ -54,14 +67,18 @@ class ReviewJob:
     def place(self) -> PullPlace:
         return PullPlace(self.repository, self.number)
 
-    def request(self) -> JobRequest:
-        """The review; a later one of the same pull request supersedes it."""
+    def request(self, author: int = 0) -> JobRequest:
+        """The review; a later one of the same pull request supersedes it.
+
+        Those of one `author` (GitHub's id of the account) wait for each other, so that nobody has
+        all places of the workers.
+        """
         return JobRequest(
             workflow="review",
             queue=_REVIEWS,
             id=self.id,
             arguments=(asdict(self),),
-            partition=f"{self.repository}#{self.number}",
+            partition=partition(self.repository, self.number, author),
             pull=(self.repository_id, self.number),
         )
 
@@ -75,14 +92,14 @@ class ClosedJob:
     number: int
     merged: bool
 
-    def request(self) -> JobRequest:
+    def request(self, author: int = 0) -> JobRequest:
         """A note of it, behind what still runs for the pull request."""
         return JobRequest(
             workflow="closed",
             queue=_REVIEWS,
             id=self.id,
             arguments=(asdict(self),),
-            partition=f"{self.repository}#{self.number}",
+            partition=partition(self.repository, self.number, author),
         )
 
 
@@ -99,13 +116,13 @@ class DiscussionJob:
     def place(self) -> PullPlace:
         return PullPlace(self.repository, self.number)
 
-    def request(self) -> JobRequest:
+    def request(self, author: int = 0) -> JobRequest:
         """The page's discussion anew; what people do shortly after each other is batched."""
         return JobRequest(
             workflow="discussion",
             queue=_REVIEWS,
             id=f"discussion-{self.repository_id}-{self.number}",
             arguments=(asdict(self),),
-            partition=f"{self.repository}#{self.number}",
+            partition=partition(self.repository, self.number, author),
             batched=True,
         )

@@ -18,7 +18,7 @@ from checks.logprobs.record import Record
 
 def run(args: argparse.Namespace) -> int:
     """Write the records of the input file."""
-    records = read_records(args.input) if _are_records(args.input) else _converted(args)
+    records = read_records(args.input) if _are_records(args.input) else _convert_file(args)
     write_chunks((write(record, packed=not args.plain) for record in records), args.output)
     return 0
 
@@ -28,8 +28,8 @@ def _are_records(name: str) -> bool:
         return file.read(len(BEGINNING)) == BEGINNING
 
 
-def _converted(args: argparse.Namespace) -> Iterator[Record]:
-    asked = KnownRequest(
+def _convert_file(args: argparse.Namespace) -> Iterator[Record]:
+    request = KnownRequest(
         id=args.id,
         prompt=args.prompt,
         origin=origin(args),
@@ -39,6 +39,6 @@ def _converted(args: argparse.Namespace) -> Iterator[Record]:
     with reading(args.input) as file:
         data = file.read()
     try:
-        yield from convert(data, asked)
+        yield from convert(data, request)
     except ResponseError as error:
         raise UserError(f"response-{error.key}", where=args.input, **error.args_) from error

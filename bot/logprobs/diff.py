@@ -14,6 +14,7 @@ from bot.files import write_output
 from bot.logprobs.pairs import OutOfOrder, compare_in_step, compare_indexed
 from bot.logprobs.record_index import shares_a_name, write_index
 from bot.logprobs.store import base_of
+from bot.packaging import require_extra
 from bot.reports.logprobs import render
 from bot.reports.logprobs_pictures import draw
 from checks.logprobs.compare import (
@@ -27,11 +28,13 @@ from checks.logprobs.compare import (
 
 def run(args: argparse.Namespace) -> int:
     """Write the report; 0 where a baseline may be recorded anew without anybody looking, else 1."""
+    if args.pictures is not None:
+        require_extra("pictures")
     with _base(args) as base:
         outcome = compare(base, args.head, args.aa or ())
     if args.pictures is not None:
         draw(outcome, Path(args.pictures), args.lang)
-    write_output(render(outcome, args.format, args.lang), args.output)
+    write_output(render(outcome, args.format, args.lang, verbose=args.verbose), args.output)
     return 0 if outcome.safe else 1
 
 

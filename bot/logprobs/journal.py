@@ -22,7 +22,7 @@ from checks.logprobs.record import Record
 
 
 class Journal:
-    """Records by request id, in the file `path`. Make one with `opened`."""
+    """Records by request id, in the file `path`. Make one with `open_journal`."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
         self._file = file
@@ -41,11 +41,7 @@ class Journal:
         """
         place = 0
         for number, line in enumerate(lines(self._file), 1):
-            if (
-                not line.endswith(b"\n")
-                and len(line) <= LONGEST
-                and line.startswith(BEGINNING[: len(line)])
-            ):
+            if _is_torn(line):
                 break
             try:
                 record = parse(line, number)
@@ -83,6 +79,13 @@ class Journal:
             sorted_file.flush()
             os.fsync(handle)
         os.replace(name, self.path)
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether it is the beginning of a record that was not written to its end."""
+    if line.endswith(b"\n") or len(line) > LONGEST:
+        return False
+    return line.startswith(BEGINNING[: len(line)])
 
 
 @contextmanager

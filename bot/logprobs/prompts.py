@@ -39,25 +39,22 @@ def read_prompts(name: str, api: str) -> list[Prompt]:
 
     One without an id is called by its line ("line-1"). For chat a text is the message of a user.
     """
-    lines = [
-        (number, line) for number, line in enumerate(read_text(name).split("\n"), 1) if line.strip()
-    ]
-    if not lines:
+    text = read_text(name)
+    if not text.strip():
         raise UserError("prompts-none", path=name)
-    structured = lines[0][1].lstrip().startswith("{")
-    prompts = [
-        (_parsed if structured else _text)(name, number, line, api) for number, line in lines
-    ]
-    seen: set[str] = set()
-    for prompt in prompts:
-        if prompt.id in seen:
+    is_json = text.lstrip().startswith("{")
+    prompts: dict[str, Prompt] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        if is_json:
+            prompt = _parse_line(name, number, line, api)
+        else:
+            prompt = _prompt(f"line-{number}", line, api)
+        if prompt.id in prompts:
             raise UserError("prompts-twice", path=name, id=prompt.id)
-        seen.add(prompt.id)
-    return prompts
-
-
-def _text(_name: str, number: int, line: str, api: str) -> Prompt:
-    return _prompt(f"line-{number}", line, api)
+        prompts[prompt.id] = prompt
+    return list(prompts.values())
 
 
 def _prompt(id: str, value: Any, api: str) -> Prompt:
@@ -66,7 +63,7 @@ def _prompt(id: str, value: Any, api: str) -> Prompt:
     return Prompt(id, "prompt", value)
 
 
-def _parsed(name: str, number: int, line: str, api: str) -> Prompt:
+def _parse_line(name: str, number: int, line: str, api: str) -> Prompt:
     try:
         data = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -76,9 +73,7 @@ def _parsed(name: str, number: int, line: str, api: str) -> Prompt:
             return Prompt(_id(data, number), "messages", messages)
         case {"prompt": str(value)} if "messages" not in data:
             return _prompt(_id(data, number), value, api)
-        case {"prompt": [*values]} if api == "completions" and all(
-            type(value) is int for value in values
-        ):
+        case {"prompt": [*values]} if api == "completions" and _are_token_ids(values):
             return Prompt(_id(data, number), "prompt", values)
         case {"messages": _} if api != "chat":
             raise UserError("prompts-messages", path=name, line=number)
@@ -86,4 +81,10 @@ def _parsed(name: str, number: int, line: str, api: str) -> Prompt:
 
 
 def _id(data: dict[str, Any], number: int) -> str:
-    return str(data["id"]) if isinstance(data.get("id"), str | int) else f"line-{number}"
+    id = data.get("id")
+    return str(id) if isinstance(id, str | int) else f"line-{number}"
+
+
+def _are_token_ids(values: list[Any]) -> bool:
+    # `isinstance` would let `true` pass.
+    return all(type(value) is int for value in values)

@@ -21,7 +21,7 @@ from bot.logprobs.progress import Progress
 from bot.logprobs.prompts import Prompt, read_prompts
 from checks.logprobs.cells import ResponseError
 from checks.logprobs.openai import KnownRequest, records
-from checks.logprobs.record import Record, RecordOrigin, Scalar, prompt_hash
+from checks.logprobs.record import RecordOrigin, Scalar, prompt_hash
 
 KEY_VARIABLE = "SPECBOT_API_KEY"
 # How an engine is asked for the ids of its tokens, for which the API itself has no field.
@@ -51,19 +51,16 @@ class RecordingPlan:
         logprobs: dict[str, Any] = {"logprobs": self.top_logprobs}
         if self.api == "chat":
             logprobs = {"logprobs": True, "top_logprobs": self.top_logprobs}
-        asked = {name: value for name, value in self.sampling.items() if name in _SAMPLING}
-        extras = _EXTRAS.get(self.origin.engine.lower(), {})
-        streamed = {"stream": True} if self.stream else {}
-        return {
-            "model": self.model,
-            prompt.field: prompt.value,
-            **asked,
-            **logprobs,
-            **streamed,
-            **extras,
-        }
+        body = {"model": self.model, prompt.field: prompt.value}
+        for name in _SAMPLING:
+            if name in self.sampling:
+                body[name] = self.sampling[name]
+        body |= logprobs
+        if self.stream:
+            body["stream"] = True
+        return body | _EXTRAS.get(self.origin.engine.lower(), {})
 
-    def asked(self, prompt: Prompt) -> KnownRequest:
+    def request(self, prompt: Prompt) -> KnownRequest:
         """What the record says beside the answer."""
         return KnownRequest(
             prompt.id, prompt.text, self.origin, self.sampling, self.speculative, self.steps
@@ -74,7 +71,7 @@ class RecordingPlan:
 class _Run:
     """What the workers share; `failures` by request id."""
 
-    asking: RecordingPlan
+    plan: RecordingPlan
     server: Server
     journal: Journal
     waiting: Iterator[Prompt]
@@ -87,12 +84,12 @@ def run(args: argparse.Namespace) -> int:
     gone.
     """
     prompts = read_prompts(args.prompts, args.api)
-    asking, words = _asking(args), Catalog(args.lang)
+    plan = _plan(args)
     url = address(args.endpoint, args.api)
     with open_journal(args.output) as journal:
-        _resume(journal, prompts, asking)
+        _resume(journal, prompts, plan)
         before = len(journal.done)
-        failures = asyncio.run(_record(args, url, asking, journal, prompts))
+        failures = asyncio.run(_record(args, url, plan, journal, prompts))
         if failures:
             first = next(prompt.id for prompt in prompts if prompt.id in failures)
             count, total = len(failures), len(prompts)
@@ -100,13 +97,13 @@ def run(args: argparse.Namespace) -> int:
                 "recording-failures", count=count, total=total, id=first, reason=failures[first]
             )
         journal.sort(prompt.id for prompt in prompts)
-    sys.stderr.write(
-        words("logprobs.recorded", count=len(prompts), before=before, path=args.output) + "\n"
-    )
+    words = Catalog(args.lang)
+    line = words("logprobs.recorded", count=len(prompts), before=before, path=args.output)
+    sys.stderr.write(f"{line}\n")
     return 0
 
 
-def _asking(args: argparse.Namespace) -> RecordingPlan:
+def _plan(args: argparse.Namespace) -> RecordingPlan:
     if args.steps and not args.stream:
         raise UserError("recording-steps")
     if args.stream and args.engine.lower() == "sglang":
@@ -125,21 +122,21 @@ def _asking(args: argparse.Namespace) -> RecordingPlan:
     )
 
 
-def _resume(journal: Journal, prompts: list[Prompt], asking: RecordingPlan) -> None:
+def _resume(journal: Journal, prompts: list[Prompt], plan: RecordingPlan) -> None:
     """Refuse a file that another command has begun: what its records say is held against what ours
     would say.
     """
     hashes = {prompt.id: prompt_hash(prompt.text) for prompt in prompts}
     for record in journal.load():
-        spoken = record.speculative.items() >= asking.speculative.items()
-        same = (
-            ("origin", record.origin == asking.origin),
-            ("sampling", record.sampling == asking.sampling),
-            ("speculative", spoken),
-            ("accept_num", (record.accept_num is not None) == asking.steps),
+        speculative = record.speculative.items() >= plan.speculative.items()
+        agreements = (
+            ("origin", record.origin == plan.origin),
+            ("sampling", record.sampling == plan.sampling),
+            ("speculative", speculative),
+            ("accept_num", (record.accept_num is not None) == plan.steps),
             ("prompt", hashes.get(record.id) == record.prompt_sha256),
         )
-        for name, equal in same:
+        for name, equal in agreements:
             if not equal:
                 raise UserError("recording-other", path=str(journal.path), id=record.id, field=name)
 
@@ -147,7 +144,7 @@ def _resume(journal: Journal, prompts: list[Prompt], asking: RecordingPlan) -> N
 async def _record(
     args: argparse.Namespace,
     url: str,
-    asking: RecordingPlan,
+    plan: RecordingPlan,
     journal: Journal,
     prompts: list[Prompt],
 ) -> dict[str, str]:
@@ -161,10 +158,9 @@ async def _record(
     async with httpx.AsyncClient(headers=headers, timeout=None, limits=limits) as client:
         server = Server(client, url, args.timeout, args.retries, key)
         with Progress(Catalog(args.lang), len(prompts), len(prompts) - len(left)) as progress:
-            run = _Run(asking, server, journal, iter(left), progress)
-            workers = [
-                asyncio.create_task(_work(run)) for _ in range(min(args.concurrency, len(left)))
-            ]
+            run = _Run(plan, server, journal, iter(left), progress)
+            count = min(args.concurrency, len(left))
+            workers = [asyncio.create_task(_work(run)) for _ in range(count)]
             try:
                 await asyncio.gather(*workers)
             finally:
@@ -177,22 +173,15 @@ async def _record(
 async def _work(run: _Run) -> None:
     for prompt in run.waiting:
         try:
-            run.journal.append(
-                _first(
-                    await run.server.answer(run.asking.payload(prompt)), run.asking.asked(prompt)
-                )
-            )
+            body = await run.server.answer(run.plan.payload(prompt))
+            # One choice was asked for.
+            run.journal.append(records(body, run.plan.request(prompt))[0])
         except Refused as error:
             run.failures[prompt.id] = str(error)
         except ResponseError as error:
-            said = {name: run.server.hidden(str(value)) for name, value in error.args_.items()}
-            raise UserError(f"response-{error.key}", where=run.server.url, **said) from error
+            details = {name: run.server.hidden(str(value)) for name, value in error.args_.items()}
+            raise UserError(f"response-{error.key}", where=run.server.url, **details) from error
         run.progress.step()
-
-
-def _first(body: dict[str, Any], asked: KnownRequest) -> Record:
-    """One choice was asked for."""
-    return records(body, asked)[0]
 
 
 def _key() -> str:

@@ -57,7 +57,7 @@ class Store(Protocol):
 
     def read(self, path: str) -> bytes: ...
 
-    def fetched(self, path: str, into: Path) -> Path:
+    def copy_file(self, path: str, into: Path) -> Path:
         """The file itself, or a copy of it in the folder `into`."""
         ...
 
@@ -75,7 +75,7 @@ class FolderStore:
         with reading(self.root / path) as file:
             return file.read()
 
-    def fetched(self, path: str, into: Path) -> Path:
+    def copy_file(self, path: str, into: Path) -> Path:
         return self.root / path
 
 
@@ -91,23 +91,21 @@ class GitStore:
         listed = self.git.run(
             "ls-tree", "-r", "-z", "--name-only", "--full-tree", self.tree, "--", f"{self.root}/"
         )
-        paths = [
-            PurePosixPath(os.fsdecode(name)).relative_to(self.root)
-            for name in listed.split(b"\0")[:-1]
-        ]
-        return sorted(
-            path.parent.name for path in paths if len(path.parts) == 2 and path.name == LOG
-        )
+        folders = []
+        for name in listed.split(b"\0")[:-1]:
+            path = PurePosixPath(os.fsdecode(name)).relative_to(self.root)
+            if len(path.parts) == 2 and path.name == LOG:
+                folders.append(path.parent.name)
+        return sorted(folders)
 
     def read(self, path: str) -> bytes:
         return self.git.run("cat-file", "blob", f"{self.tree}:{self.root}/{path}")
 
-    def fetched(self, path: str, into: Path) -> Path:
+    def copy_file(self, path: str, into: Path) -> Path:
         copy = into / PurePosixPath(path).name
         with copy.open("wb") as file:
-            self.git.finish(
-                self.git.start("cat-file", "blob", f"{self.tree}:{self.root}/{path}", stdout=file)
-            )
+            blob = f"{self.tree}:{self.root}/{path}"
+            self.git.finish(self.git.start("cat-file", "blob", blob, stdout=file))
         return copy
 
 
@@ -132,26 +130,23 @@ def open_store(name: str) -> Store:
 
 def baselines(store: Store) -> list[Baseline]:
     """Every baseline, by key. Raises `UserError` for a log that cannot be read."""
-    found = []
+    newest = []
     for folder in store.folders():
         entries = read_log(store.read(f"{folder}/{LOG}"), f"{folder}/{LOG}")
         if entries:
-            found.append(Baseline(_key(entries[-1], folder), folder, entries[-1], len(entries)))
-    return sorted(found, key=lambda baseline: baseline.key)
+            newest.append(Baseline(_key(entries[-1], folder), folder, entries[-1], len(entries)))
+    return sorted(newest, key=lambda baseline: baseline.key)
 
 
 def find(store: Store, key: Key) -> Baseline:
     """The baseline under `key`. Raises `UserError`, with the nearest keys, where there is none."""
-    there = baselines(store)
-    for baseline in there:
+    keys = []
+    for baseline in baselines(store):
         if baseline.key == key:
             return baseline
-    near = sorted(there, key=lambda baseline: (_distance(baseline.key, key), baseline.key))[
-        :_NEAREST
-    ]
-    raise UserError(
-        "baseline-none", key=label(key), near=[label(baseline.key) for baseline in near]
-    )
+        keys.append(baseline.key)
+    keys.sort(key=lambda other: (_distance(other, key), other))
+    raise UserError("baseline-none", key=label(key), near=[label(k) for k in keys[:_NEAREST]])
 
 
 @contextmanager
@@ -161,7 +156,7 @@ def baseline_file(name: str, key: Key) -> Iterator[Path]:
     """
     store = open_store(name)
     with tempfile.TemporaryDirectory(prefix="specbot-") as folder:
-        yield store.fetched(find(store, key).file, Path(folder))
+        yield store.copy_file(find(store, key).file, Path(folder))
 
 
 @contextmanager
@@ -219,7 +214,8 @@ def _distance(a: Key, b: Key) -> int:
     """Fields that differ; the device counts twice, since another one is least likely to have been
     meant.
     """
-    differing = [
-        field.name for field in fields(Key) if getattr(a, field.name) != getattr(b, field.name)
-    ]
-    return len(differing) + ("device" in differing)
+    distance = 0
+    for field in fields(Key):
+        if getattr(a, field.name) != getattr(b, field.name):
+            distance += 2 if field.name == "device" else 1
+    return distance

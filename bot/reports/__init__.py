@@ -13,4 +13,4 @@ __all__ = ["FORMATS", "Format", "Report", "format_named"]
 
 def format_named(name: str) -> Format:
     """The module of one of `FORMATS`; the others are not loaded."""
-    return cast(Format, import_module(f"bot.reports.{MODULES[name]}"))
+    return cast(Format, import_module(f".{MODULES[name]}", __name__))

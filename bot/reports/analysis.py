@@ -5,26 +5,44 @@ relations.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from bot.i18n.catalog import LANGUAGES, Catalog, place
 from bot.i18n.escape import Markdown, Plain
 from bot.i18n.templates import Escaped
 from bot.reports import html, json_v1, markdown, terminal
-from bot.reports.blocks import Block, Code, Heading, Items, Picture, Table, Text
+from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
+from bot.reports.causes import Cause, group_by_cause
 from bot.reports.charts import Draw, stacked_bars
 from bot.reports.discussion import discussion
+from bot.reports.findings import sentence_of
 from bot.reports.report import Report
-from bot.reports.summary import tag_names
+from bot.reports.summary import join_sentences, tag_names
 from checks.core.finding import Location, Message, Side
 from checks.summary import Analysis
-from checks.summary.model import Claim, Commit, Excerpt, FileCard, Impact, PullReference, Risk
+from checks.summary.model import (
+    ChangeStep,
+    Claim,
+    Commit,
+    Excerpt,
+    FileCard,
+    Impact,
+    PullReference,
+    Risk,
+)
 
 _MOST_PLACES = 3
 _MOST_FILES = 30
 _MOST_SYMBOLS = 6
+_MOST_WORTH = 3
+# Of one step; the others are folded.
+_MOST_CLAIMS = 2
+_MOST_STEPS = 4
+_STATUS = {"A": "added", "D": "deleted", "R": "renamed"}
 _LONGEST_LABEL = 52
 # Where the picture's axis of points ends.
 _MOST_POINTS = 10
@@ -32,11 +50,24 @@ _PARTS = ("size", "central", "remade", "callers", "findings", "fixes", "category
 
 
 @dataclass(frozen=True, slots=True)
+class PullActivity:
+    """Numbers of commits and comments, and when it was merged (ISO 8601), empty while it is not."""
+
+    commits: int
+    comments: int
+    merged: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class AnalysisReport:
-    """An analysis with the review that it stands on."""
+    """An analysis with the review that it stands on.
+
+    `activity` is what GitHub knows of the pull request, None where it was not asked.
+    """
 
     report: Report
     analysis: Analysis
+    activity: PullActivity | None = None
 
 
 def render(view: AnalysisReport, output: str, language: str, draw: Draw = stacked_bars) -> str:
@@ -79,6 +110,8 @@ def _json(view: AnalysisReport, language: str) -> str:
         "base": change.base_rev,
         "head": change.head_rev,
         "facts": json_v1.plain(analysis.facts),
+        "headline": claims_data(analysis.headline),
+        "types": list(analysis.types),
         "summary": claims_data(analysis.summary),
         "motivation": list(analysis.motivation),
         "steps": steps,
@@ -123,21 +156,21 @@ def document(view: AnalysisReport, words: Catalog, draw: Draw | None = None) -> 
     quotes = tuple(words.style.prose(quote) for quote in analysis.motivation)
     yield _items_or_text(quotes, words("analysis.no-motivation"))
     yield from _steps(analysis, words)
-    yield Heading(2, words("analysis.heading-files"))
+    files: list[Block] = [_files(analysis, words)]
     if draw is not None:
-        yield _picture(analysis, words, draw)
-    yield _files(analysis, words)
-    yield Heading(2, words("analysis.heading-excerpts"))
-    for excerpt in analysis.excerpts:
-        yield from _excerpt(excerpt, words)
+        files.insert(0, _picture(analysis, words, draw))
+    yield Folded(words("analysis.heading-files"), tuple(files))
+    excerpts = [block for excerpt in analysis.excerpts for block in _excerpt(excerpt, words)]
+    if excerpts:
+        yield Folded(words("analysis.heading-excerpts"), tuple(excerpts))
     if analysis.discussion is not None:
         yield from discussion(analysis.discussion, words)
     yield from _risks(analysis, words)
-    yield Heading(2, words("analysis.heading-impact"))
     impacts = tuple(_impact(impact, words) for impact in analysis.impacts)
-    yield _items_or_text(impacts, words("analysis.no-impact"))
-    yield from _related(analysis, words)
-    yield from _missing(view, words)
+    impact_block = _items_or_text(impacts, words("analysis.no-impact"))
+    yield Folded(words("analysis.heading-impact"), (impact_block,))
+    yield Folded(words("analysis.heading-related"), tuple(_related(analysis, words)))
+    yield Folded(words("analysis.heading-missing"), tuple(_missing(view, words)))
 
 
 def _items_or_text(lines: tuple[str, ...], otherwise: str) -> Block:
@@ -146,23 +179,66 @@ def _items_or_text(lines: tuple[str, ...], otherwise: str) -> Block:
 
 
 def _summary(view: AnalysisReport, words: Catalog) -> Iterator[Block]:
-    change, facts = view.report.review.change, view.analysis.facts
+    """The overview in one sentence, then the chips: kinds, parts touched, risks, numbers."""
+    analysis = view.analysis
     yield Heading(2, words("analysis.heading-summary"))
-    if not facts.files:
+    if not analysis.facts.files:
         yield Text(words("analysis.empty"))
         return
-    lines = [
+    if analysis.headline:
+        yield Text(join_sentences([claim.message for claim in analysis.headline], words))
+    yield Items(tuple(_chips(view, words)))
+    reading = tuple(_worth_reading(analysis, words))
+    if reading:
+        yield Text(words("analysis.worth-reading"))
+        yield Items(reading)
+
+
+def _chips(view: AnalysisReport, words: Catalog) -> Iterator[str]:
+    analysis, facts = view.analysis, view.analysis.facts
+    change = view.report.review.change
+    kinds = [words(f"analysis.type-{kind}") for kind in analysis.types]
+    tags = tag_names(facts, words)
+    if kinds or tags:
+        yield words("analysis.tags", kinds=kinds, tags=tags)
+    risks = Counter(risk.finding.rule.partition(".")[0] for risk in _open_risks(analysis))
+    if risks:
+        chips = [words(f"analysis.risk-{family}", count=risks[family]) for family in risks]
+        yield words("analysis.risk-chips", chips=chips)
+    numbers = [
         words("analysis.compared", base=change.base_rev[:12], head=change.head_rev[:12]),
         words("analysis.size", files=len(facts.files), added=facts.added, removed=facts.removed),
     ]
-    tags = tag_names(facts, words)
-    if tags:
-        lines.append(words("analysis.tags", tags=tags))
-    if view.analysis.symbols:
-        lines.append(words("analysis.symbols", names=list(view.analysis.symbols)))
-    yield Items(tuple(lines))
-    if view.analysis.summary:
-        yield Items(tuple(_claim(claim, words) for claim in view.analysis.summary))
+    yield words("report.dot").join([*numbers, *_activity(view.activity, words)])
+    if analysis.symbols:
+        yield words("analysis.symbols", names=list(analysis.symbols))
+
+
+def _activity(activity: PullActivity | None, words: Catalog) -> Iterator[str]:
+    """What GitHub knows of the pull request."""
+    if activity is None:
+        return
+    yield words("analysis.activity", commits=activity.commits, comments=activity.comments)
+    if activity.merged:
+        yield words("analysis.merged", time=activity.merged[:16].replace("T", " "))
+
+
+def _open_risks(analysis: Analysis) -> list[Risk]:
+    return [risk for risk in analysis.risks if not risk.finding.answered]
+
+
+def _worth_reading(analysis: Analysis, words: Catalog) -> Iterator[str]:
+    """The symbols to read first, each with what makes it worth that."""
+    claims = [claim for step in analysis.steps for claim in step.claims]
+    told = [claim.message for claim in analysis.headline]
+    for excerpt in analysis.excerpts[:_MOST_WORTH]:
+        about_it = [claim for claim in claims if excerpt.symbol in claim.symbols]
+        own = [claim.message for claim in about_it if claim.message not in told]
+        told += own[:1]
+        reason = own[0] if own else excerpt.reason
+        symbol = _unqualified(excerpt.symbol)
+        said = Escaped(_sentence(reason, words))
+        yield words("analysis.worth", name=symbol, place=excerpt.location, said=said)
 
 
 def _claim(claim: Claim, words: Catalog) -> str:
@@ -197,17 +273,29 @@ def _sentence(message: Message, words: Catalog) -> str:
 
 def _steps(analysis: Analysis, words: Catalog) -> Iterator[Block]:
     yield Heading(2, words("analysis.heading-steps"))
-    for step in analysis.steps:
-        args = {"name": step.name, "added": step.added, "removed": step.removed}
-        key = "analysis.step" if step.name else "analysis.step-rest"
-        yield Heading(3, words(key, **args))
-        yield Text(words("analysis.step-files", files=list(step.files)))
-        if step.claims:
-            yield Items(tuple(_claim(claim, words) for claim in step.claims))
+    first, rest = analysis.steps[:_MOST_STEPS], analysis.steps[_MOST_STEPS:]
+    for step in first:
+        yield from _step(step, words)
+    if rest:
+        blocks = tuple(block for step in rest for block in _step(step, words))
+        yield Folded(words("analysis.more-steps", count=len(rest)), blocks)
+
+
+def _step(step: ChangeStep, words: Catalog) -> Iterator[Block]:
+    args = {"name": step.name, "added": step.added, "removed": step.removed}
+    key = "analysis.step" if step.name else "analysis.step-rest"
+    yield Heading(3, words(key, **args))
+    yield Text(words("analysis.step-files", files=list(step.files)))
+    lines = tuple(_claim(claim, words) for claim in step.claims)
+    if lines:
+        yield Items(lines[:_MOST_CLAIMS])
+    rest = lines[_MOST_CLAIMS:]
+    if rest:
+        yield Folded(words("analysis.more-claims", count=len(rest)), (Items(rest),))
 
 
 def _files(analysis: Analysis, words: Catalog) -> Table:
-    keys = ("file", "score", "category", "lines", "why", "file-symbols")
+    keys = ("file", "status", "module", "score", "category", "lines", "why", "file-symbols")
     header = tuple(words(f"analysis.{key}") for key in keys)
     return Table(header, tuple(_file_row(card, words) for card in analysis.files[:_MOST_FILES]))
 
@@ -217,7 +305,9 @@ def _file_row(card: FileCard, words: Catalog) -> tuple[str, ...]:
     parts = [_score_part(part.kind, part.points, part.detail, words) for part in card.parts]
     symbols = [words.style.code(_unqualified(name)) for name in card.symbols[:_MOST_SYMBOLS]]
     return (
-        words.style.code(card.path),
+        words.style.code(PurePosixPath(card.path).name),
+        words(f"analysis.status-{_STATUS.get(card.status, 'modified')}"),
+        words.style.code(card.module),
         f"{card.score:.1f}",
         words(f"analysis.category-{card.category}"),
         f"+{card.added} −{card.removed}",
@@ -267,28 +357,26 @@ def _excerpt(excerpt: Excerpt, words: Catalog) -> Iterator[Block]:
 
 
 def _risks(analysis: Analysis, words: Catalog) -> Iterator[Block]:
-    """Risks of the changed code, then those of code that the change reaches."""
+    """Risks of the changed code, then those of code that the change reaches; a line for a cause."""
     yield Heading(2, words("analysis.heading-risks"))
-    own: list[str] = []
-    reached: list[str] = []
-    for risk in analysis.risks:
-        (reached if risk.reached else own).append(_risk(risk, words))
-    own += [_dropped(claim, words) for claim in analysis.dropped]
-    yield _items_or_text(tuple(own), words("analysis.no-risks"))
+    own = [risk.finding for risk in analysis.risks if not risk.reached]
+    reached = [risk.finding for risk in analysis.risks if risk.reached]
+    lines = [_risk(cause, words) for cause in group_by_cause(own)]
+    lines += [_dropped(claim, words) for claim in analysis.dropped]
+    yield _items_or_text(tuple(lines), words("analysis.no-risks"))
     if reached:
-        yield Text(words("analysis.risks-reached"))
-        yield Items(tuple(reached))
+        more = tuple(_risk(cause, words) for cause in group_by_cause(reached))
+        yield Folded(words("analysis.risks-reached"), (Items(more),))
 
 
-def _risk(risk: Risk, words: Catalog) -> str:
-    finding = risk.finding
+def _risk(cause: Cause, words: Catalog) -> str:
+    finding = cause.first
     severity = words(f"report.severity-{finding.level}")
-    sentence = words.message(finding.rule, finding.message)
     return words(
         "analysis.risk",
         severity=Escaped(severity),
         place=finding.location,
-        said=Escaped(sentence),
+        said=Escaped(sentence_of(cause, words)),
         rule=finding.rule,
     )
 
@@ -305,16 +393,11 @@ def _impact(impact: Impact, words: Catalog) -> str:
 
 def _related(analysis: Analysis, words: Catalog) -> Iterator[Block]:
     """Commits and pull requests that the change refers to, and earlier changes of its code."""
-    yield Heading(2, words("analysis.heading-related"))
     lines = [_reference(reference, words) for reference in analysis.history.references]
     for earlier in analysis.history.earlier:
         symbols = [_unqualified(name) for name in earlier.symbols[:_MOST_SYMBOLS]]
         commit = _commit_args(earlier.commit)
-        line = words("analysis.earlier", **commit, symbols=symbols, lines=earlier.lines)
-        if earlier.fixes:
-            fixes = [f"{fix.id[:9]} {fix.subject}" for fix in earlier.fixes]
-            line += "\n" + words("analysis.earlier-fixes", fixes=fixes)
-        lines.append(line)
+        lines.append(words("analysis.earlier", **commit, symbols=symbols, lines=earlier.lines))
     yield _items_or_text(tuple(lines), words("analysis.no-related"))
 
 
@@ -348,5 +431,4 @@ def _missing(view: AnalysisReport, words: Catalog) -> Iterator[Block]:
         lines.append(words("analysis.missing-history"))
     elif history.unread:
         lines.append(words("analysis.missing-past", files=list(history.unread)))
-    yield Heading(2, words("analysis.heading-missing"))
     yield Items(tuple(lines))

@@ -6,55 +6,60 @@ from collections.abc import Iterable, Iterator
 
 from bot.i18n.catalog import Catalog, place
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Text
+from bot.reports.causes import group_by_cause
 from bot.reports.findings import detail, heading, table, technical
 from bot.reports.paste_blocks import paste_text
 from bot.reports.report import Report
-from bot.reports.summary import summary_blocks
+from bot.reports.summary import change_blocks, summary_blocks
 from checks.core.finding import Finding, Severity
 
-_LEVELS = (*map(str, Severity), "answered")
 _STOPS = ("。", "！", "？", ".", "!", "?")
 
 
 def document(report: Report, words: Catalog) -> Iterator[Block]:
-    """Summary, findings, each finding in full, conventions, verdict, and what was not analysed."""
+    """What a reader has to know, and folded behind it what it rests on."""
     findings = technical(report.review.findings)
     yield from opening_blocks(report, words)
     if findings:
-        yield Heading(2, words("report.heading-details"))
-        yield from detail_blocks(findings, report, words)
+        details = tuple(detail_blocks(findings, report, words))
+        yield Folded(words("report.heading-details"), details)
     yield from convention_blocks(report, words)
-    yield from verdict_blocks(report, words)
     yield from closing_blocks(report, words)
+    yield from background_blocks(report, words)
 
 
 def opening_blocks(report: Report, words: Catalog) -> Iterator[Block]:
-    """What the change does, and the table of findings."""
+    """What the change does, the verdict, and the table of causes."""
     findings = technical(report.review.findings)
     yield Heading(2, words("report.heading-summary"))
     yield from summary_blocks(report, words)
-    yield Heading(2, words("report.heading-findings"))
+    if not report.facts.files:
+        return
+    yield Text(words(f"report.verdict-{report.review.verdict}"))
     if findings:
-        yield table(findings, words)
-    else:
-        yield Text(words("report.no-findings"))
+        yield Heading(2, words("report.heading-findings"))
+        yield table(group_by_cause(findings), words)
 
 
-def detail_blocks(findings: Iterable[Finding], report: Report, words: Catalog) -> Iterator[Block]:
-    """Each finding under a heading of its own."""
+def detail_blocks(
+    findings: Iterable[Finding], report: Report, words: Catalog, *, seen: bool = False
+) -> Iterator[Block]:
+    """Each finding under a heading of its own; `seen` says again what the table says."""
     for finding in findings:
         yield heading(finding, words)
-        yield from detail(finding, report.review.change, words)
+        yield from detail(finding, report.review.change, words, seen=seen)
 
 
 def convention_blocks(report: Report, words: Catalog) -> Iterator[Block]:
     """What the project's own rules for pull requests ask for, with text to paste."""
     findings = [f for f in report.review.findings if f.severity is Severity.CONVENTION]
-    yield Heading(2, words("report.heading-convention"))
+    if not findings and not report.facts.files:
+        return
     if not findings:
         known = report.review.change.pull.known
         yield Text(words("report.convention-kept" if known else "report.convention-unknown"))
         return
+    yield Heading(2, words("report.heading-convention"))
     yield Items(tuple(_convention(finding, words) for finding in findings))
     for title in _proposed_texts(findings, "title", words):
         yield Text(words("report.paste-title"))
@@ -78,7 +83,6 @@ def _convention(finding: Finding, words: Catalog) -> str:
     """One finding as a line: what it says, its place, its rule."""
     sentences = [
         words.message(finding.rule, finding.message),
-        words.detail(finding.rule, finding.message),
         words.advice(finding.rule, finding.message),
     ]
     text = "".join(_with_stop(sentence, words) for sentence in sentences if sentence)
@@ -97,23 +101,17 @@ def _with_stop(sentence: str, words: Catalog) -> str:
     return f"{sentence} " if stop.endswith(" ") else sentence
 
 
-def verdict_blocks(report: Report, words: Catalog) -> Iterator[Block]:
-    """The verdict, and the counts and rules that it rests on."""
-    review = report.review
-    yield Heading(2, words("report.heading-verdict"))
-    yield Text(words(f"report.verdict-{review.verdict}"))
-    lines = []
-    for level in _LEVELS:
-        rules = [finding.rule for finding in review.findings if finding.level == level]
-        for rule in dict.fromkeys(rules):
-            count = rules.count(rule)
-            counted = words("report.verdict-rule", level=level, count=count, rule=rule)
-            lines.append(counted + words.summary(rule))
-    if lines:
-        yield Items(tuple(lines))
+def background_blocks(report: Report, words: Catalog) -> Iterator[Block]:
+    """Folded: what changed file by file, and which rules ran without finding anything."""
+    changes = tuple(change_blocks(report, words))
+    if changes:
+        yield Folded(words("report.what-changed"), changes)
+    if report.page:
+        yield Text(words.style.link(words("report.page"), report.page))
     quiet = _quiet_rules(report)
-    if quiet:
-        yield Text(words("report.quiet", rules=quiet))
+    if quiet and report.facts.files:
+        blocks = (Text(words("report.quiet", rules=quiet)),)
+        yield Folded(words("report.heading-quiet", count=len(quiet)), blocks)
 
 
 def _quiet_rules(report: Report) -> list[str]:

@@ -8,11 +8,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bot.errors import UserError
 from bot.i18n.catalog import Catalog
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.terminal import write_at_width
-from checks.evaluation import ReviewOutcome, RuleScore, Score
+from checks.evaluation.labels import RuleScore, Score
+from checks.evaluation.outcome import ReviewOutcome
 
 
 def table(score: Score, words: Catalog) -> str:
@@ -149,10 +149,8 @@ def plot(score: Score, path: Path) -> None:
     """Bars of labelled and found cases per rule, as an image in the format that the file's name
     says.
     """
-    try:
-        import matplotlib as mpl
-    except ImportError as error:
-        raise UserError("eval-plot") from error
+    import matplotlib as mpl
+
     mpl.use("Agg")
     from matplotlib import pyplot
 

@@ -13,6 +13,7 @@ from checks.core.finding import (
     Definition,
     DerivationStep,
     Evidence,
+    Execution,
     Finding,
     KernelRun,
     PastFailure,
@@ -48,6 +49,9 @@ def _group(kind: type[Evidence], pieces: list[Any], rule: str, words: Catalog) -
         yield _definitions(pieces, words)
     elif kind is KernelRun:
         yield _kernel_runs(pieces, words)
+    elif kind is Execution:
+        for piece in pieces:
+            yield from _execution(piece, words)
     elif kind is PastFailure:
         yield _history(pieces, words)
     else:
@@ -119,6 +123,20 @@ def _kernel_runs(pieces: list[KernelRun], words: Catalog) -> Table:
         numbers = (f"{piece.base:g}", f"{piece.head:g}", f"{piece.tolerance:g}")
         rows.append((case, metric, *numbers))
     return Table(_header(columns, words), tuple(rows))
+
+
+def _execution(piece: Execution, words: Catalog) -> Iterator[Block]:
+    """The op and its schedule, the input as a table, what was expected, and the command."""
+    yield Text(words("evidence.execution", op=piece.op, schedule=piece.schedule))
+    code = words.style.code
+    rows = [(code(name), code(value)) for name, value in piece.inputs]
+    for key, value in (("expected", piece.expected), ("got", piece.got)):
+        if value:
+            rows.append((words(f"evidence.{key}"), code(value)))
+    if rows:
+        yield Table(_header(("name", "value"), words), tuple(rows))
+    yield Text(words("evidence.again"))
+    yield Code((piece.command,))
 
 
 def _header(columns: tuple[str, ...], words: Catalog) -> tuple[str, ...]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bot.i18n.catalog import Catalog, place
+from bot.i18n.templates import Escaped
 from bot.reports.blocks import Block, Code, Heading, Items, Table, Text
+from bot.reports.causes import Cause, own_codes
 from bot.reports.evidence import evidence_blocks
 from checks.core.change import ChangeSet
 from checks.core.finding import Edit, Finding, Severity
+
+# Of one cause: other places in its row, and names that make each of them different.
+_MOST_LIKEWISE = 8
+_MOST_NAMES = 1
 
 
 def technical(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
@@ -16,28 +22,49 @@ def technical(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     return tuple(f for f in findings if f.severity is not Severity.CONVENTION)
 
 
-def table(findings: tuple[Finding, ...], words: Catalog) -> Table:
-    """One row for each finding: its level, its place, what was seen."""
+def table(causes: Sequence[Cause], words: Catalog) -> Table:
+    """One row for each cause: its level, its place, what was seen."""
     header = (words("report.level"), words("report.place"), words("report.seen"))
-    return Table(header, tuple(row(finding, words) for finding in findings))
+    return Table(header, tuple(_row(cause, words) for cause in causes))
 
 
-def row(finding: Finding, words: Catalog) -> tuple[str, ...]:
-    """The cells of one finding in `table`."""
-    level = words(f"report.severity-{finding.level}")
-    where = words.style.code(place(finding.location))
-    seen = words.message(finding.rule, finding.message)
-    return level, where, f"{seen} {words.style.code(finding.rule)}"
+def _row(cause: Cause, words: Catalog) -> tuple[str, ...]:
+    first = cause.first
+    level = words(f"report.severity-{first.level}")
+    where = words.style.code(place(first.location))
+    return level, where, f"{sentence_of(cause, words)} {words.style.code(first.rule)}"
+
+
+def sentence_of(cause: Cause, words: Catalog) -> str:
+    """What the first finding says, and the other places that have the same cause."""
+    first = cause.first
+    said = words.message(first.rule, first.message)
+    others = [_likewise(finding, first, words) for finding in cause.findings[1:]]
+    if not others:
+        return said
+    shown = words("report.comma").join(others[:_MOST_LIKEWISE])
+    return said + words("report.likewise", count=len(others), places=Escaped(shown))
+
+
+def _likewise(finding: Finding, first: Finding, words: Catalog) -> str:
+    """Another finding of the cause: where, and what is different about it."""
+    same_file = finding.location.path == first.location.path
+    line = f":{finding.location.start_line}"
+    where = words.style.code(line if same_file else place(finding.location))
+    names = own_codes(finding, first)[:_MOST_NAMES]
+    return words("report.likewise-place", place=Escaped(where), names=names)
 
 
 def detail(
-    finding: Finding, change: ChangeSet, words: Catalog, *, patch: bool = True
+    finding: Finding, change: ChangeSet, words: Catalog, *, patch: bool = True, seen: bool = True
 ) -> Iterator[Block]:
     """A finding in full.
 
-    With `patch`, its fix is shown as a diff; a review comment has a suggestion instead.
+    With `patch`, its fix is shown as a diff; a review comment has a suggestion instead. Without
+    `seen`, what was seen is left out: it has just been said.
     """
-    yield Text(words.message(finding.rule, finding.message))
+    if seen:
+        yield Text(words.message(finding.rule, finding.message))
     why = words.detail(finding.rule, finding.message)
     if why:
         yield Text(why)
@@ -53,7 +80,14 @@ def detail(
     if finding.related:
         yield Text(words("report.related"))
         yield Items(_related(finding, words))
-    yield Text(words("report.about", rule=finding.rule, confidence=confidence(finding, words)))
+    yield Text(
+        words(
+            "report.about",
+            rule=finding.rule,
+            confidence=confidence(finding, words),
+            fingerprint=finding.fingerprint,
+        )
+    )
 
 
 def _related(finding: Finding, words: Catalog) -> tuple[str, ...]:

@@ -13,14 +13,15 @@ from typing import Any
 from bot.comment_text import finding_mark, review_mark
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown, fence, visible
-from bot.reports.blocks import Block, Heading
+from bot.reports.blocks import Block, Folded, Heading
+from bot.reports.code_links import CodeLinks
 from bot.reports.diff_anchors import Anchor, Anchors
 from bot.reports.document import (
+    background_blocks,
     closing_blocks,
     convention_blocks,
     detail_blocks,
     opening_blocks,
-    verdict_blocks,
 )
 from bot.reports.findings import detail, technical
 from bot.reports.report import Report
@@ -39,8 +40,9 @@ def render(report: Report, language: str) -> str:
     return json.dumps(payload(report, language), ensure_ascii=False, indent=2) + "\n"
 
 
-def payload(report: Report, language: str) -> dict[str, Any]:
-    """`commit_id`, `event`, `body` and `comments`.
+def payload(report: Report, language: str, links: CodeLinks | None = None) -> dict[str, Any]:
+    """`commit_id`, `event`, `body` and `comments`, with `links` to the code where it is known where
+    that is.
 
     The body and the comments begin with the marks of `bot.comment_text`.
     """
@@ -63,6 +65,11 @@ def payload(report: Report, language: str) -> dict[str, Any]:
             _comment(finding, anchor, anchors, report, words) for finding, anchor in anchored
         ],
     }
+    if links is not None:
+        body = links.in_markdown(body, LARGEST)
+        review["body"] = body
+        for comment in review["comments"]:
+            comment["body"] = links.in_markdown(comment["body"], LARGEST)
     # The mark is a digest of the review without it.
     review["body"] = review_mark(review) + body
     return review
@@ -125,11 +132,12 @@ def _comment(
 
 
 def _body(report: Report, not_anchored: list[Finding], words: Catalog) -> Iterable[Block]:
-    """The report. Details that are in no comment come at its end, where a cut hurts least."""
+    """The report. Details that are in no comment come folded, at its end, where a cut hurts
+    least."""
     yield from opening_blocks(report, words)
     yield from convention_blocks(report, words)
-    yield from verdict_blocks(report, words)
     yield from closing_blocks(report, words)
+    yield from background_blocks(report, words)
     if not_anchored:
-        yield Heading(2, words("report.heading-inline"))
-        yield from detail_blocks(not_anchored, report, words)
+        details = tuple(detail_blocks(not_anchored, report, words))
+        yield Folded(words("report.heading-inline"), details)

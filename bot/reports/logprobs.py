@@ -23,26 +23,41 @@ from checks.logprobs.compare.comparable import ORIGIN
 from checks.logprobs.compare.tally import PlaceStats, place_names, quantile, ulps_text
 
 
-def render(outcome: ComparisonOutcome, form: str, language: str) -> str:
-    """The whole document as `terminal`, `markdown` or `json`, ending in a newline; the same bytes
-    for the same outcome.
+def render(outcome: ComparisonOutcome, form: str, language: str, *, verbose: bool = True) -> str:
+    """The document as `terminal`, `markdown` or `json`, ending in a newline; the same bytes for the
+    same outcome. On a terminal the numbers come only where it is `verbose`.
     """
     if form == "json":
         return json.dumps(data(outcome), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     if form == "markdown":
         return markdown.write_document(blocks(outcome, Catalog(language, Markdown())))
-    return terminal.write_for_terminal(blocks(outcome, Catalog(language, Plain())))
+    words = Catalog(language, Plain())
+    if verbose:
+        return terminal.write_for_terminal(blocks(outcome, words))
+    titles = [b.text for b in _number_blocks(outcome, words) if isinstance(b, Heading)]
+    hint = Text(words("report.unfold", titles=titles))
+    return terminal.write_for_terminal([*_verdict_blocks(outcome, words), hint])
 
 
 def blocks(outcome: ComparisonOutcome, words: Catalog) -> Iterator[Block]:
     """What a person reads, the verdict first."""
-    tally = outcome.tally
+    yield from _verdict_blocks(outcome, words)
+    yield from _number_blocks(outcome, words)
+
+
+def _verdict_blocks(outcome: ComparisonOutcome, words: Catalog) -> Iterator[Block]:
+    """The verdict, why, and what the numbers prove."""
     yield Heading(2, words("comparison.heading-verdict", verdict=str(outcome.verdict)))
     yield Text(words(f"comparison.verdict-{outcome.verdict}", safe=outcome.safe))
     yield _messages(outcome.reasons, words)
     if outcome.causes:
         yield Heading(2, words("comparison.heading-causes"))
         yield _messages(outcome.causes, words)
+
+
+def _number_blocks(outcome: ComparisonOutcome, words: Catalog) -> Iterator[Block]:
+    """The numbers themselves, and which records they are of."""
+    tally = outcome.tally
     if tally.counts["rows"]:
         yield Heading(2, words("comparison.heading-numbers"))
         yield _numbers(outcome, words)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from typing import Any
 from urllib.parse import quote
 
 import bot
+from bot import urls
 from bot.i18n.catalog import Catalog
 from bot.reports.report import Report
 from checks.core.finding import Confidence, Finding, Fix, Location, Severity, Side
+from checks.registry import rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVEL = {
@@ -44,9 +47,23 @@ def render(report: Report, language: str) -> str:
 
 def _driver(rules: list[str], words: Catalog) -> dict[str, Any]:
     descriptions = []
-    for rule in rules:
-        descriptions.append({"id": rule, "shortDescription": {"text": words.summary(rule)}})
+    for name in rules:
+        help_text = _help(name)
+        description: dict[str, Any] = {
+            "id": name,
+            "shortDescription": {"text": words.summary(name)},
+            "help": {"text": help_text, "markdown": help_text},
+        }
+        if urls.public():
+            description["helpUri"] = f"{urls.public()}/rules/{name}"
+        descriptions.append(description)
     return {"name": "specbot", "semanticVersion": bot.__version__, "rules": descriptions}
+
+
+def _help(name: str) -> str:
+    """The documentation of a rule: its docstring."""
+    check = rule(name)
+    return inspect.cleandoc(check.__doc__ or "") if check is not None else name
 
 
 def _invocation(report: Report, words: Catalog) -> dict[str, Any]:

@@ -5,11 +5,13 @@ It says computed facts only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bot.i18n.catalog import Catalog
+from bot.i18n.templates import Escaped
 from bot.reports.blocks import Block, Items, Text
 from bot.reports.report import Report
+from checks.core.finding import Message
 from checks.domain.change_facts import Area, Facts, FileFact, FunctionFact
 
 # Lists longer than this end in "and n more": a summary is read at a glance.
@@ -20,39 +22,69 @@ _KINDS = ("source", "test", "e2e", "docs", "ci", "build", "other")
 
 
 def summary_blocks(report: Report, words: Catalog) -> Iterator[Block]:
-    """The blocks of the summary section."""
+    """The overview: one sentence of what is different now, and one line of how far it reaches."""
     facts = report.facts
     if not facts.files:
-        yield Text(words("report.empty"))
+        change = report.review.change
+        base, head = change.base_rev[:12], change.head_rev[:12]
+        yield Text(words("report.empty", base=base, head=head))
         return
-    yield Items(tuple(_overview(report, words)))
+    sentence = overview(report, words)
+    if sentence:
+        yield Text(sentence)
+    for message in report.agreements:
+        yield Text(words(f"report.{message.key}", **message.args))
+    yield Text(_reach(report, words))
+
+
+def overview(report: Report, words: Catalog) -> str:
+    """What the change makes different, in one sentence; empty where nothing can be said of it."""
+    return join_sentences(report.headline, words) if report.headline else ""
+
+
+def join_sentences(messages: Sequence[Message], words: Catalog) -> str:
+    """The sentences of `templates/words/analysis.toml` as one."""
+    parts: list[str] = []
+    for message in messages:
+        part = words(f"analysis.{message.key}", **message.args)
+        if parts and part.startswith("The "):
+            part = "the " + part.removeprefix("The ")
+        parts.append(part)
+    return words("report.overview", said=Escaped(words("report.semicolon").join(parts)))
+
+
+def change_blocks(report: Report, words: Catalog) -> Iterator[Block]:
+    """What changed, file by file."""
+    facts = report.facts
+    if not facts.files:
+        return
     changes = {}
     for file in facts.files:
         line = _file_line(facts, file, words)
         if line:
             changes[file.path] = line
+    yield Items((words("report.range") + _areas(facts.areas, words),))
     if changes:
-        yield Text(words("report.what-changed"))
         yield Items(tuple(_largest(changes, facts, words)))
 
 
-def _overview(report: Report, words: Catalog) -> Iterator[str]:
-    """The lines about the change as a whole: title, commits, size, areas, tags."""
+def _reach(report: Report, words: Catalog) -> str:
+    """The commits, the size, and which parts are touched."""
     facts, change = report.facts, report.review.change
-    if change.pull.known and change.pull.title:
-        yield words("report.title-line", title=change.pull.title)
-    yield words("report.compared", base=change.base_rev[:12], head=change.head_rev[:12])
     counts = []
     for kind in _KINDS:
         files = facts.of_kind(kind)
         if files:
             counts.append(words(f"report.kind-{kind}", count=len(files)))
     size = words("report.size", files=len(facts.files), added=facts.added, removed=facts.removed)
-    yield size + words("report.kinds", kinds=counts)
-    yield words("report.range") + _areas(facts.areas, words)
+    parts = [
+        words("report.compared", base=change.base_rev[:12], head=change.head_rev[:12]),
+        size + words("report.kinds", kinds=counts),
+    ]
     tags = tag_names(facts, words)
     if tags:
-        yield words("report.tags", tags=tags)
+        parts.append(words("report.tags", tags=tags))
+    return words("report.dot").join(parts)
 
 
 def tag_names(facts: Facts, words: Catalog) -> list[str]:
@@ -124,7 +156,7 @@ def _op_parts(facts: Facts, file: FileFact, words: Catalog) -> Iterator[str]:
 
 
 def _function_parts(facts: Facts, file: FileFact, words: Catalog) -> Iterator[str]:
-    functions = [function for function in facts.functions if function.path == file.path]
+    functions = facts.functions_of(file.path)
     for function in functions:
         if function.what == "signature":
             yield words(
@@ -159,7 +191,10 @@ def _constant_parts(facts: Facts, file: FileFact, words: Catalog) -> Iterator[st
     for constant in facts.constants:
         if constant.path != file.path:
             continue
-        if constant.old and constant.new:
+        if constant.old and constant.old == constant.new:
+            # A table over several lines, of which the first stayed.
+            key = "report.constant-inside"
+        elif constant.old and constant.new:
             key = "report.constant-changed"
         elif constant.new:
             key = "report.constant-added"

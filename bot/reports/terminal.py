@@ -21,17 +21,39 @@ _BOLD, _CYAN, _DIM = "\x1b[1m", "\x1b[36m", "\x1b[2m"
 _MARKS = {"bug": "\x1b[1;31m", "suggestion": "\x1b[1;33m", "question": "\x1b[1;35m"}
 
 
-def render(report: Report, language: str) -> str:
-    """The report for standard output as it is now."""
-    return write_for_terminal(document(report, Catalog(language, Plain())))
+def render(report: Report, language: str, *, unfold: bool = False) -> str:
+    """The report for standard output as it is now; what is folded elsewhere only with `unfold`."""
+    words = Catalog(language, Plain())
+    blocks = list(document(report, words))
+    if unfold:
+        return write_for_terminal(blocks)
+    shown = [block for block in blocks if not isinstance(block, Folded)]
+    folded = [block.title.rstrip(":：") for block in blocks if isinstance(block, Folded)]
+    if folded:
+        shown.append(Text(words("report.unfold", titles=folded)))
+    return write_for_terminal(shown)
 
 
 def write_for_terminal(blocks: Iterable[Block]) -> str:
     """Any blocks for standard output as it is now: its width, and colour where it is a terminal."""
-    tty = sys.stdout.isatty()
-    colour = tty and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST) if tty else 80
-    return write_at_width(blocks, max(width, 40), colour=colour)
+    return write_at_width(blocks, max(_width(), 40), colour=_wants_colour())
+
+
+def _width() -> int:
+    """`COLUMNS` where it is set, whatever reads the output; else the terminal's width."""
+    if not os.environ.get("COLUMNS") and not sys.stdout.isatty():
+        return 80
+    return min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
+
+
+def _wants_colour() -> bool:
+    """`NO_COLOR` wins over `FORCE_COLOR`, and that over what the output is."""
+    environ = os.environ
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR"):
+        return environ["FORCE_COLOR"] != "0"
+    return sys.stdout.isatty() and environ.get("TERM") != "dumb"
 
 
 def text(report: Report, language: str, *, width: int = 80, colour: bool = False) -> str:
@@ -42,8 +64,15 @@ def text(report: Report, language: str, *, width: int = 80, colour: bool = False
 def write_at_width(blocks: Iterable[Block], width: int = 80, *, colour: bool = False) -> str:
     """Any blocks at a given width."""
     writer = _Writer(width, colour)
-    parts = [list(writer.write(b)) for b in blocks if not isinstance(b, Picture)]
-    return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
+    text = ""
+    for block in blocks:
+        if isinstance(block, Picture):
+            continue
+        text += "\n".join(writer.write(block)) + "\n"
+        # The line under a heading parts it from what follows.
+        is_underlined = isinstance(block, Heading) and block.level == 2
+        text += "" if is_underlined else "\n"
+    return text.rstrip("\n") + "\n"
 
 
 class _Writer:

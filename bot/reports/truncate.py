@@ -23,21 +23,23 @@ _MOST_STEPS = 64
 def fit(blocks: Iterable[Block], limit: int, words: Catalog, *, tail: str = "") -> str:
     """The blocks as Markdown of at most `limit` UTF-16 units, ending in `tail`.
 
-    Where something had to be left out, a note says so in its place.
+    Where something had to be left out, a note says so in its place; what comes after it and is
+    short enough still stands.
     """
     note = words("report.truncated")
     room = limit - utf16_length(note) - utf16_length(tail) - _SPARE
     parts: list[str] = []
+    is_cut = False
     for block in blocks:
         text = write(block)
         if utf16_length(text) + 2 > room:
-            shortened = _longest_prefix(block, room)
-            if shortened:
-                parts.append(shortened)
+            text = _longest_prefix(block, room)
+            is_cut = True
+        if text:
+            parts.append(text)
+            room -= utf16_length(text) + 2
+        if is_cut and note not in parts:
             parts.append(note)
-            break
-        parts.append(text)
-        room -= utf16_length(text) + 2
     if tail:
         parts.append(tail)
     return "\n\n".join(parts) + "\n"
@@ -66,6 +68,9 @@ def _prefixes(block: Block) -> Iterator[Block]:
         case Folded(_, (inner,)):
             for smaller in _prefixes(inner):
                 yield replace(block, blocks=(smaller,))
+        case Folded(_, blocks):
+            for count in _lengths(len(blocks)):
+                yield replace(block, blocks=blocks[:count])
         case Code(lines, _):
             for count in _lengths(len(lines)):
                 yield replace(block, lines=lines[:count])

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import bot
 from bot.git.revisions import Range
+from bot.packaging import import_folder, module_name
 
 Json = dict[str, Any]
 # Seconds: twenty times what the largest change we know takes.
@@ -42,13 +42,14 @@ class JobStopped(Exception):
 def run_review(
     clone: Path, compared: Range, facts: Json, language: str, still_wanted: Callable[[], bool]
 ) -> Json:
-    """Review the change in `clone` of a pull request with the `title`, `body` and `target` of
-    `facts`.
+    """Review the change in `clone` of a pull request with the `title`, `body`, `target` and
+    `page` of `facts`.
 
-    Gives `payload` and `report`, or `error` with a sentence's key and arguments. Raises as
-    `run_job` does.
+    Where its `posting` is `bugs`, the payload has nothing else. Gives `payload` and `report`, or
+    `error` with a sentence's key and arguments. Raises as `run_job` does.
     """
-    job = _job(clone, compared, facts) | {"language": language}
+    job = _job(clone, compared, facts) | {"language": language, "page": facts.get("page", "")}
+    job["posting"] = facts.get("posting", "all")
     return run_job("review", job, still_wanted)
 
 
@@ -75,6 +76,8 @@ def render_analysis_page(clone: Path, compared: Range, facts: Json) -> dict[str,
 
 def _job(clone: Path, compared: Range, facts: Json) -> Json:
     described = {name: facts[name] for name in ("title", "body", "target", "skips")}
+    # A review that was begun by an older version has no such fact.
+    described["web"] = facts.get("web", "")
     return {"clone": str(clone), "base": compared.base, "head": compared.head, **described}
 
 
@@ -120,8 +123,8 @@ class ForkServerClient:
 
 def _start_fork_server() -> tuple[subprocess.Popen[bytes], socket.socket]:
     env = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-    env |= {"PYTHONPATH": str(Path(bot.__file__).parent.parent), "LC_ALL": "C.UTF-8"}
-    command = [sys.executable, "-m", "bot.sandbox.forkserver"]
+    env |= {"PYTHONPATH": str(import_folder()), "LC_ALL": "C.UTF-8"}
+    command = [sys.executable, "-m", module_name("bot.sandbox.forkserver")]
     ours, theirs = socket.socketpair()
     with theirs:
         process = subprocess.Popen(command, stdin=theirs.fileno(), env=env)

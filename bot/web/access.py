@@ -3,11 +3,13 @@ GitHub lets read it.
 
 People sign in with the App's OAuth. A session lives in this process alone and is never written
 down: the cookie holds a random name for it, and GitHub is asked with the person's own token, again
-after five minutes.
+after a minute.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import secrets
 import time
 from dataclasses import dataclass, field
@@ -16,14 +18,16 @@ from urllib.parse import urlencode
 import httpx
 from starlette.requests import Request
 
-from bot.github import OAuth
+from bot.github.app import OAuth
 
 COOKIE = "specbot_session"
+STATE_COOKIE = "specbot_sign_in"
 # Seconds.
 _LIVES = 8 * 3600.0
-_ASKED_AGAIN = 300.0
+_ASKED_AGAIN = 60.0
 _SIGN_IN_LASTS = 600.0
 _MOST_SESSIONS = 10_000
+_MOST_BEGUN = 10_000
 
 
 @dataclass
@@ -34,6 +38,17 @@ class _Session:
     answers: dict[str, tuple[float, bool]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _SignIn:
+    """A sign-in on its way: when it began, where it leads, and two secrets. `browser` is in a
+    cookie of the browser that began it; GitHub knows a digest of `verifier`."""
+
+    at: float
+    back: str
+    browser: str
+    verifier: str
+
+
 class Access:
     """Sessions, and what each may read. Without `oauth` nobody can sign in, and private pages are
     nobody's."""
@@ -41,38 +56,55 @@ class Access:
     def __init__(self, oauth: OAuth | None) -> None:
         self.oauth = oauth
         self._sessions: dict[str, _Session] = {}
-        self._begun: dict[str, tuple[float, str]] = {}
+        self._begun: dict[str, _SignIn] = {}
 
-    def begin(self, back: str) -> str:
-        """The address where a person signs in; they come back to the path `back`."""
+    def begin(self, back: str) -> tuple[str, str]:
+        """The address where a person signs in, and what their browser keeps until they come back to
+        the path `back`: nobody else's browser can finish what this one began."""
         assert self.oauth is not None
         # An address of another host (`//evil.example`) is no path of ours.
         is_path = back.startswith("/") and not back.startswith("//")
         state = secrets.token_urlsafe(24)
         now = time.monotonic()
         recent = {
-            known: begun for known, begun in self._begun.items() if begun[0] > now - _SIGN_IN_LASTS
+            known: begun for known, begun in self._begun.items() if begun.at > now - _SIGN_IN_LASTS
         }
-        self._begun = recent | {state: (now, back if is_path else "/")}
-        query = urlencode({"client_id": self.oauth.client_id, "state": state})
-        return f"{self.oauth.server_url}/login/oauth/authorize?{query}"
+        browser, verifier = secrets.token_urlsafe(24), secrets.token_urlsafe(48)
+        while len(recent) >= _MOST_BEGUN:
+            del recent[next(iter(recent))]
+        signing_in = _SignIn(now, back if is_path else "/", browser, verifier)
+        self._begun = recent | {state: signing_in}
+        challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest())
+        query = urlencode(
+            {
+                "client_id": self.oauth.client_id,
+                "state": state,
+                "code_challenge": challenge.rstrip(b"=").decode(),
+                "code_challenge_method": "S256",
+            }
+        )
+        return f"{self.oauth.server_url}/login/oauth/authorize?{query}", browser
 
-    async def finish(self, state: str, code: str) -> tuple[str, str] | None:
-        """The new session's name and where to go, None where the answer is none that we asked
-        for."""
-        begun = self._begun.pop(state, None)
+    async def finish(self, request: Request) -> tuple[str, str] | None:
+        """The new session's name and where to go, None where the answer is none that this browser
+        asked for. A session that it had before ends."""
+        params = request.query_params
+        code, browser = params.get("code", ""), request.cookies.get(STATE_COOKIE, "")
+        begun = self._begun.pop(params.get("state", ""), None)
         if self.oauth is None or begun is None or not code:
             return None
-        person = await _exchange_code(self.oauth, code)
+        if not secrets.compare_digest(begun.browser.encode(), browser.encode("utf-8", "replace")):
+            return None
+        person = await _exchange_code(self.oauth, code, begun.verifier)
         if person is None:
             return None
         token, login = person
+        self.end(request)
         name = secrets.token_urlsafe(32)
         if len(self._sessions) >= _MOST_SESSIONS:
             self._forget()
         self._sessions[name] = _Session(token, time.monotonic() + _LIVES, login)
-        _, back = begun
-        return name, back
+        return name, begun.back
 
     def end(self, request: Request) -> None:
         """Forget the session of who asks."""
@@ -128,12 +160,13 @@ class Access:
                 del self._sessions[name]
 
 
-async def _exchange_code(oauth: OAuth, code: str) -> tuple[str, str] | None:
+async def _exchange_code(oauth: OAuth, code: str, verifier: str) -> tuple[str, str] | None:
     """The person's token and login, None where GitHub does not know the code."""
     form = {
         "client_id": oauth.client_id,
         "client_secret": oauth.client_secret.get_secret_value(),
         "code": code,
+        "code_verifier": verifier,
     }
     async with httpx.AsyncClient(timeout=10) as client:
         url = f"{oauth.server_url}/login/oauth/access_token"

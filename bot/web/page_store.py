@@ -77,6 +77,11 @@ _WAITING = sa.case(
 _SHOWN = sa.select(_PULLS, _CI_VERDICT.label("ci"), _WAITING.label("waiting")).select_from(_WITH_CI)
 
 
+def page_address(public_url: str, repository: str, number: int) -> str:
+    """The address of a pull request's page, empty where the settings have no `public_url`."""
+    return f"{public_url}/pr/{repository}/{number}" if public_url else ""
+
+
 @dataclass(frozen=True, slots=True)
 class PullRow:
     """A pull request as last seen.
@@ -218,6 +223,25 @@ class PageStore:
         with self.engine.begin() as connection:
             connection.execute(_PULLS.update().where(_pull(repository, number)).values(values))
 
+    def set_private(self, repository: str) -> None:
+        """Show the repository's pull requests to those alone whom GitHub lets read it."""
+        of_repository = _PULLS.c.repository == repository
+        with self.engine.begin() as connection:
+            connection.execute(_PULLS.update().where(of_repository).values(private=True))
+
+    def repositories_of(self, account: str) -> list[str]:
+        """The repositories of an account that pull requests are kept of."""
+        query = sa.select(_PULLS.c.repository).distinct()
+        query = query.where(_PULLS.c.repository.startswith(f"{account}/", autoescape=True))
+        with self.engine.connect() as connection:
+            return list(connection.execute(query).scalars())
+
+    def public_repositories(self) -> list[str]:
+        """The repositories that were public when they were last seen."""
+        query = sa.select(_PULLS.c.repository).distinct().where(sa.not_(_PULLS.c.private))
+        with self.engine.connect() as connection:
+            return list(connection.execute(query).scalars())
+
     def pull(self, repository: str, number: int) -> BoardRow | None:
         """The pull request as the board shows it, None where it was never seen."""
         with self.engine.connect() as connection:
@@ -254,6 +278,20 @@ class PageStore:
             page = min(max(query.page, 1), pages)
             rows = connection.execute(shown.offset(PER_PAGE * (page - 1))).mappings()
             return Board(tuple(BoardRow(**row) for row in rows), total, page, pages)
+
+    def reviewed_since(self, at: float) -> tuple[PullRow, ...]:
+        """The pull requests, private ones too, of which a review was made after `at` (seconds since
+        1970)."""
+        reviewed = sa.select(_REPORTS.c.id).where(
+            _REPORTS.c.repository == _PULLS.c.repository,
+            _REPORTS.c.number == _PULLS.c.number,
+            _REPORTS.c.kind == "review",
+            _REPORTS.c.at > at,
+        )
+        query = sa.select(_PULLS).where(reviewed.exists())
+        query = query.order_by(_PULLS.c.repository, _PULLS.c.number)
+        with self.engine.connect() as connection:
+            return tuple(PullRow(**row) for row in connection.execute(query).mappings())
 
     def times(self) -> dict[str, list[float | None]]:
         """Of every report that was made, by kind: the seconds that it took, where they are

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable
 
 from markupsafe import Markup
@@ -13,15 +14,19 @@ from starlette.routing import Route
 
 from bot.reports.html import body, style, words_for
 from bot.web import documentation
-from bot.web.access import COOKIE, Access
+from bot.web.access import COOKIE, STATE_COOKIE, Access
 from bot.web.html_response import HEADERS, language, page
 from bot.web.page_store import HISTORY, KINDS, BoardQuery, BoardRow, PageStore, ReportMeta
+from bot.web.publicity import Publicity
 from bot.web.statistics import StatisticsReader
 from checks.core.rule_ids import ids_meant
 from checks.registry import RULES, rule
 
 # Of a search, in characters.
 _LONGEST = 200
+# Seconds between two looks at CI that runs.
+_REFRESH = 30
+_HEADING = re.compile(r'<h2 id="([^"]*)"[^>]*>(.*?)</h2>')
 # Of a pull request: what is larger fits no column.
 _LARGEST_NUMBER = (1 << 31) - 1
 _TABS = (*KINDS, HISTORY)
@@ -31,10 +36,14 @@ _CI = ("failed", "running", "passed")
 _WAITING = ("author", "reviewer", "ci")
 
 
-def routes(store: PageStore, access: Access, server: str) -> list[Route]:
-    """Board, pull requests, rules, statistics, signing in, and the style sheet. `server` is
-    GitHub's address."""
-    pages = Pages(store, access, server)
+def routes(
+    store: PageStore, access: Access, server: str, publicity: Publicity | None = None
+) -> list[Route]:
+    """Board, pull requests, rules, statistics, signing in, and the style sheet.
+
+    `server` is GitHub's address. Without `publicity` what was public stays so.
+    """
+    pages = Pages(store, access, server, publicity)
     return [
         Route("/", pages.board),
         Route("/pr/{owner}/{repo}/{number:int}", pages.pull),
@@ -51,8 +60,11 @@ def routes(store: PageStore, access: Access, server: str) -> list[Route]:
 class Pages:
     """What answers at each address."""
 
-    def __init__(self, store: PageStore, access: Access, server: str) -> None:
+    def __init__(
+        self, store: PageStore, access: Access, server: str, publicity: Publicity | None
+    ) -> None:
         self._server = server
+        self._publicity = publicity
         self._store = store
         self._access = access
         self._statistics = StatisticsReader(store)
@@ -69,6 +81,7 @@ class Pages:
             waiting=_known_or(params.get("waiting", ""), _WAITING),
             page=_page_number(params.get("page", "1")),
         )
+        await run_in_threadpool(self._close_what_is_private)
         board = await run_in_threadpool(self._store.board, query, self._access.readable(request))
         choices = {"state": _STATES, "verdict": _VERDICTS, "ci": _CI, "waiting": _WAITING}
         return self._page(request, "board.html", board=board, wanted=query, choices=choices)
@@ -95,10 +108,11 @@ class Pages:
             body = await run_in_threadpool(
                 self._store.body, repository, pull.number, entry.id, language(request)
             )
-        return self._page(
+        response = self._page(
             request,
             "pull.html",
             pull=pull,
+            headings=_headings(body or ""),
             entries=[listed for listed in entries if listed.kind != HISTORY],
             newest=newest,
             tab=tab,
@@ -107,6 +121,10 @@ class Pages:
             body=Markup(body) if body is not None else None,
             address=f"{self._server}/{repository}/pull/{pull.number}",
         )
+        if tab == "ci" and pull.ci == "running":
+            # No script is needed to look again. A header, so that it is no part of the document.
+            response.headers["Refresh"] = str(_REFRESH)
+        return response
 
     async def _visible_pull(
         self, request: Request, repository: str, number: int
@@ -117,9 +135,18 @@ class Pages:
         pull = await run_in_threadpool(self._store.pull, repository, number)
         if pull is None:
             return None
-        if pull.private and not await self._access.may_read(request, repository):
+        public = not pull.private and await run_in_threadpool(self._is_public, repository)
+        if not public and not await self._access.may_read(request, repository):
             return None
         return pull
+
+    def _is_public(self, repository: str) -> bool:
+        return self._publicity is None or self._publicity.is_public(repository)
+
+    def _close_what_is_private(self) -> None:
+        """Ask about every repository that the board shows to everybody."""
+        if self._publicity is not None:
+            self._publicity.public(self._store.public_repositories())
 
     async def rules(self, request: Request) -> Response:
         """Every rule with its summary."""
@@ -157,19 +184,22 @@ class Pages:
         """Send the person to GitHub to sign in."""
         if self._access.oauth is None:
             return self._missing(request)
-        address = self._access.begin(request.query_params.get("back", "/"))
-        return RedirectResponse(address, 303, headers=HEADERS)
+        address, browser = self._access.begin(request.query_params.get("back", "/"))
+        response = RedirectResponse(address, 303, headers=HEADERS)
+        secure = request.url.scheme == "https"
+        response.set_cookie(STATE_COOKIE, browser, httponly=True, samesite="lax", secure=secure)
+        return response
 
     async def back(self, request: Request) -> Response:
         """Where GitHub sends a person who signed in."""
-        params = request.query_params
-        session = await self._access.finish(params.get("state", ""), params.get("code", ""))
+        session = await self._access.finish(request)
         if session is None:
             return self._missing(request)
         name, address = session
         response = RedirectResponse(address, 303, headers=HEADERS)
         secure = request.url.scheme == "https"
         response.set_cookie(COOKIE, name, httponly=True, samesite="lax", secure=secure)
+        response.delete_cookie(STATE_COOKIE)
         return response
 
     async def logout(self, request: Request) -> Response:
@@ -193,6 +223,14 @@ class Pages:
     ) -> Response:
         who, can_sign_in = self._access.who(request), self._access.oauth is not None
         return page(request, template, status, who=who, can_sign_in=can_sign_in, **values)
+
+
+def _headings(body: str) -> list[tuple[str, Markup]]:
+    """The sections of a report, as (id, text), for a table of contents."""
+    found = []
+    for identifier, text in _HEADING.findall(body):
+        found.append((identifier, Markup(re.sub(r"<[^>]*>", "", text))))
+    return found
 
 
 def _newest(entries: tuple[ReportMeta, ...]) -> dict[str, ReportMeta]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from bot.context import metrics
 from bot.db.deliveries import Store
+from bot.db.engine import is_database_away
 from bot.jobs.requests import Delivery, JobRequest
 from bot.webhooks.delivery_batch import DeliveryBatch
 from bot.webhooks.handlers import HANDLERS
@@ -26,6 +27,7 @@ from bot.webhooks.handlers import HANDLERS
 _log = structlog.get_logger("specbot.web")
 # GitHub's are GUIDs; what is longer is not GitHub's and would not fit its column.
 _LONGEST_NAME = 64
+_LARGEST_NUMBER = (1 << 63) - 1
 
 
 class RefusedRequest(Exception):
@@ -38,9 +40,17 @@ class RefusedRequest(Exception):
 
 
 def application(
-    store: Store, secrets: Sequence[SecretStr], largest: int, pages: Sequence[Route] = ()
+    store: Store,
+    secrets: Sequence[SecretStr],
+    largest: int,
+    pages: Sequence[Route] = (),
+    *,
+    with_metrics: bool = True,
 ) -> Starlette:
-    """The routes, with those of `pages`. A webhook of more than `largest` bytes is refused."""
+    """The routes, with those of `pages`. A webhook of more than `largest` bytes is refused.
+
+    `with_metrics`: they are served here, and not at a port of their own.
+    """
     batch = DeliveryBatch(store)
 
     async def webhook(request: Request) -> Response:
@@ -48,6 +58,17 @@ def application(
             body = await _body(request, largest)
             _verify(body, request.headers.get("x-hub-signature-256", ""), secrets)
             outcome = await _receive(batch, request, body)
+        except (ValueError, OverflowError, TypeError):
+            # It is signed, and the database cannot hold it: an id out of its range, half a
+            # character. Sent again it would be the same.
+            metrics.DELIVERIES.labels("not-stored").inc()
+            _log.error("webhook cannot be stored")
+            return JSONResponse({"outcome": "ignored"}, 202)
+        except sa.exc.SQLAlchemyError as error:
+            metrics.DELIVERIES.labels("failed").inc()
+            _log.error("webhook was not stored", error=str(error))
+            away = is_database_away(error)
+            return JSONResponse({"error": "not stored"}, 503 if away else 500)
         except RefusedRequest as refusal:
             metrics.DELIVERIES.labels("refused").inc()
             _log.warning("webhook refused", reason=refusal.reason)
@@ -57,8 +78,8 @@ def application(
 
     async def ready(_: Request) -> Response:
         try:
-            await run_in_threadpool(store.check)
-        except sa.exc.SQLAlchemyError:
+            await run_in_threadpool(store.check_writing)
+        except (sa.exc.SQLAlchemyError, OSError):
             return JSONResponse({"ready": False}, 503)
         return JSONResponse({"ready": True})
 
@@ -73,7 +94,7 @@ def application(
             Route("/webhook", webhook, methods=["POST"]),
             Route("/healthz", healthy),
             Route("/readyz", ready),
-            Route("/metrics", prometheus_metrics),
+            *([Route("/metrics", prometheus_metrics)] if with_metrics else []),
             *pages,
         ]
     )
@@ -125,6 +146,29 @@ async def _receive(batch: DeliveryBatch, request: Request, body: bytes) -> str:
     return outcome
 
 
+def _storable(request: JobRequest) -> JobRequest:
+    """The request, where every database can hold it. Raises `ValueError`."""
+    for argument in request.arguments:
+        text = json.dumps(argument, ensure_ascii=False)
+        # Half of a pair is no character, and PostgreSQL takes no zero.
+        text.encode()
+        if "\\u0000" in text:
+            raise ValueError("a zero")
+        _check_numbers(argument)
+    return request
+
+
+def _check_numbers(value: Any) -> None:
+    """Raise `ValueError` at a whole number that fits no column of 64 bits."""
+    if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
+        raise ValueError(value)
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for part in value:
+            _check_numbers(part)
+
+
 def _is_name(text: str) -> bool:
     return 0 < len(text) <= _LONGEST_NAME
 
@@ -144,7 +188,8 @@ def _job_request(delivery: str, event: str, payload: dict[str, Any]) -> JobReque
     if handler is None:
         return None
     try:
-        return handler(delivery, payload)
+        request = handler(delivery, payload)
+        return request if request is None else _storable(request)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         # It is signed, so it is GitHub's and new to us; refusing it would only bring it back.
         _log.error("webhook not understood", delivery=delivery, github_event=event)

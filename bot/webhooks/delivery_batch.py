@@ -47,7 +47,8 @@ class DeliveryBatch:
         deliveries = [delivery for delivery, _ in batch]
         try:
             are_new = await run_in_threadpool(self.store.receive, deliveries)
-        except sa.exc.SQLAlchemyError as error:
+        except (sa.exc.SQLAlchemyError, ValueError, OverflowError, TypeError) as error:
+            # A driver says in its own way that it cannot write a number or a character.
             await self._store_apart(batch, error)
             return
         for (_, answer), is_new in zip(batch, are_new, strict=True):
@@ -55,7 +56,7 @@ class DeliveryBatch:
                 answer.set_result(is_new)
 
     async def _store_apart(
-        self, batch: Sequence[tuple[Delivery, asyncio.Future[bool]]], error: sa.exc.SQLAlchemyError
+        self, batch: Sequence[tuple[Delivery, asyncio.Future[bool]]], error: Exception
     ) -> None:
         """Store the deliveries one by one: one of them may be at fault, and the others are not to
         suffer for it."""

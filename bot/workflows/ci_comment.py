@@ -14,12 +14,14 @@ from bot.ci.collect import collect
 from bot.ci.history import History
 from bot.ci.source import Source
 from bot.context.service_context import ServiceContext
-from bot.github import App, Client
-from bot.github.app import ANALYSE, COMMENT, READ_CI
+from bot.db.deliveries import PullKey
+from bot.db.rate_limits import charged_to
+from bot.github import Client
+from bot.github.app import ANALYSE, COMMENT, READ_CI, App
 from bot.github.client import Json
 from bot.jobs.ci import PullCIJob
 from bot.sandbox.client import run_job
-from bot.web.page_store import PageReport, PageStore
+from bot.web.page_store import PageReport, PageStore, page_address
 from checks.ci.folder import dump
 from checks.ci.model import CIRun
 from checks.ci.progress import running
@@ -51,8 +53,16 @@ def refresh(pull: PullCIJob, context: ServiceContext) -> RefreshResult:
     cannot be read any more, and `JobFailed`.
     """
     source = _source(pull, context.app)
-    if source.client.get_new(pull.place.path)["state"] != "open":
+    found = source.client.get_new(pull.place.path)
+    if found["state"] != "open":
         return RefreshResult("closed")
+    author = found["user"]["id"] if found["user"] else 0
+    with charged_to(author, pull.repository):
+        return _refresh(pull, context, source)
+
+
+def _refresh(pull: PullCIJob, context: ServiceContext, source: Source) -> RefreshResult:
+    """The same of a pull request that is open."""
     history = History(context.store.engine)
     with tempfile.TemporaryDirectory(prefix="specbot-ci-") as folder:
         run = collect(source, Path(folder), datetime.now(UTC).replace(microsecond=0))
@@ -81,6 +91,7 @@ def _explain(
         "head": compared.head,
         "before": dump(previous) if previous and previous.jobs else "",
         "language": context.settings.language,
+        "web": f"{context.app.endpoint.server}/{pull.repository}",
     }
     return run_job("ci", job)
 
@@ -91,8 +102,12 @@ def _publish(
     """Remember the report, write the comment and keep the page; whether the comment was written or
     changed."""
     history.record(run, result["report"])
-    client = context.app.client(pull.installation, pull.repository_id, COMMENT)
-    wrote = write_comment(context.app, client, pull, run, result)
+    key = PullKey(pull.repository_id, pull.number)
+    context.records.save_explanations(key, run.revisions.head, result["explanations"])
+    wrote = False
+    if context.settings.posting == "all":
+        client = context.app.client(pull.installation, pull.repository_id, COMMENT)
+        wrote = write_comment(context.app, client, pull, run, result, _page_link(pull, context))
     page = PageReport(
         pull.repository,
         pull.number,
@@ -127,10 +142,24 @@ def _source(pull: PullCIJob, app: App) -> Source:
     return Source(client, app.endpoint.api, token, pull.place)
 
 
-def write_comment(app: App, client: Client, pull: PullCIJob, run: CIRun, result: Json) -> bool:
-    """Write our comment or change it. False where it says the same already, whatever the time."""
+def _page_link(pull: PullCIJob, context: ServiceContext) -> str:
+    """A link to the page of the pull request, empty where nobody can reach it."""
+    address = page_address(context.settings.public_url, pull.repository, pull.number)
+    words = context.words
+    return words.style.link(words("report.page"), address) if address else ""
+
+
+def write_comment(
+    app: App, client: Client, pull: PullCIJob, run: CIRun, result: Json, page: str = ""
+) -> bool:
+    """Write our comment, with the link `page` at its end, or change it.
+
+    False where it says the same already, whatever the time.
+    """
     head, digest = run.revisions.head, result["digest"]
     body = f"<!-- specbot:ci {head} {digest} -->\n\n{result['comment']}"
+    if page:
+        body = f"{body.rstrip()}\n\n{page}\n"
     path = f"/repos/{pull.repository}/issues"
     for comment in list_own(app, client, f"{path}/{pull.number}/comments"):
         mark = _MARK.match(comment["body"] or "")

@@ -17,6 +17,7 @@ from bot.chat.parser import MOST_COMMANDS
 from bot.context import metrics
 from bot.context.retries import RETRIES, yields_when_limited
 from bot.context.service_context import current_context
+from bot.db.rate_limits import charged_to
 from bot.github import Client, GitHubError
 from bot.github.app import COMMENT
 
@@ -28,10 +29,13 @@ _log = structlog.get_logger("specbot.comments")
 @DBOS.workflow(name="comment")
 def answer_comment(stored: Json) -> str:
     """Do and answer the commands of a stored `CommentJob`, in their order; gives how each ended."""
+    if current_context().settings.posting == "shadow":
+        return "shadow"
     job = CommentJob(**stored)
     about = {"workflow": job.id, "pull": f"{job.repository}#{job.number}", "by": job.login}
     outcomes = []
-    with structlog.contextvars.bound_contextvars(**about):
+    charged = charged_to(job.user, job.repository)
+    with structlog.contextvars.bound_contextvars(**about), charged:
         if job.comment:
             _write(job, len(job.said), "eyes", lambda: reply.react(_client(job), job))
         # The name under which databases know this step.

@@ -18,6 +18,7 @@ from bot.chat.page_tab import RunOutcome
 from bot.context.backoff import RetryLater
 from bot.context.service_context import ServiceContext, current_context
 from bot.db.commands import GpuRun
+from bot.db.rate_limits import charged_to
 from bot.errors import UserError
 from bot.github.app import ANALYSE, COMMENT, READ_CI
 from bot.sandbox.client import JobFailed
@@ -38,7 +39,8 @@ def report_kernels(stored: Json) -> str:
         return "not-ours"
     run = GpuRun(**stored_run)
     job = CommentJob(**run.order)
-    with structlog.contextvars.bound_contextvars(**_about(job, run)):
+    charged = charged_to(job.user, job.repository)
+    with structlog.contextvars.bound_contextvars(**_about(job, run)), charged:
         outcome = RunOutcome(**step("fetch", lambda: asdict(_fetch(context, job, run))))
         _report(context, job, run, outcome)
     return outcome.key
@@ -51,7 +53,8 @@ def run_kernels(stored: Json) -> str:
     context = current_context()
     run = GpuRun(**stored["run"])
     job = CommentJob(**run.order)
-    with structlog.contextvars.bound_contextvars(**_about(job, run)):
+    charged = charged_to(job.user, job.repository)
+    with structlog.contextvars.bound_contextvars(**_about(job, run)), charged:
         outcome = RunOutcome(**step("run", lambda: asdict(_run_here(context, job, run, stored))))
         step("heard", lambda: _wait_for_answer(context, job))
         _report(context, job, run, outcome)

@@ -15,6 +15,7 @@ from dbos import DBOS
 from bot.context.retries import is_transient
 from bot.context.service_context import ServiceContext, current_context
 from bot.db.deliveries import PullKey
+from bot.db.repositories import KnownRepository, Repositories
 from bot.github import GitHubError
 from bot.github.app import ANALYSE, PUBLISH
 from bot.github.client import Client
@@ -52,6 +53,9 @@ def publish_pages(
     store = PageStore(context.store.engine)
     outcomes = FindingOutcomes(context.store.engine)
     outcomes.reviewed(job.repository, job.number, report["findings"])
+    Repositories(context.store.engine).note(
+        KnownRepository(job.repository_id, job.repository, job.installation)
+    )
     pull = _pull_row(client.get(job.place.path), job, report)
     store.keep_pull(pull)
     job_facts = facts | {
@@ -111,6 +115,7 @@ def renew_analysis(context: ServiceContext, job: DiscussionJob) -> None:
         "target": target,
         "skips": context.records.skips(PullKey(job.repository_id, job.number)),
         "threads": _threads(client, job),
+        "web": f"{context.app.endpoint.server}/{job.repository}",
     }
     try:
         bodies = sandbox.render_analysis_page(clone, compared, facts)

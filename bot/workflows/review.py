@@ -16,12 +16,14 @@ from bot.context import metrics
 from bot.context.retries import step
 from bot.context.service_context import current_context
 from bot.db.deliveries import PullKey
+from bot.db.rate_limits import charged_to
 from bot.github import GitHubError, check
 from bot.github.app import ANALYSE, COMMENT, PUBLISH, RESOLVE
 from bot.github.client import Client
 from bot.github.publish import close_outdated, post_review
 from bot.jobs.requests import ReviewJob
 from bot.sandbox import client as sandbox
+from bot.web.page_store import page_address
 from bot.workflows import check_output, publish_pages
 
 Json = dict[str, Any]
@@ -39,36 +41,67 @@ def review_pull(stored: Json) -> str:
     }
     with structlog.contextvars.bound_contextvars(**about), metrics.REVIEW_SECONDS.time():
         facts = read_pull(job)
-        outcome = "not-wanted" if facts is None else _review(job, facts)
+        outcome = "not-wanted" if facts is None else _review_charged(job, facts)
         metrics.REVIEWS.labels(outcome).inc()
         _log.info("review ended", outcome=outcome)
     return outcome
 
 
+def _review_charged(job: ReviewJob, facts: Json) -> str:
+    """What the review writes is of the share of the pull request's author."""
+    with charged_to(facts.get("author", 0), job.repository):
+        return _review(job, facts)
+
+
 def _review(job: ReviewJob, facts: Json) -> str:
     head = facts["head"]
+    # A review that was begun by an older version has no such fact.
+    if facts.get("posting") == "shadow":
+        return _review_in_shadow(job, facts)
     run = begin_check(job, head)
     try:
         result = analyse(job, facts)
-        if "payload" in result and not publish(job, head, result["payload"]):
+        if _is_to_be_posted(facts, result) and not publish(job, head, result["payload"]):
             result = {"stopped": True}
         if "payload" not in result:
             end_without_verdict(job, run, head, result)
             # Its only key says why: `error`, `stopped` or `failed`.
             return next(iter(result))
         tidy_up(job, result)
-    except (GitHubError, dbos_error.DBOSMaxStepRetriesExceeded, PortableWorkflowError) as error:
-        _log.error("review failed", error=str(error))
+    except Exception as error:
+        # The edge of this process for a review: DBOS would keep the error to itself, and the check
+        # would run for ever.
+        expected = GitHubError | dbos_error.DBOSMaxStepRetriesExceeded | PortableWorkflowError
+        ours = not isinstance(error, expected)
+        _log.error("review failed", error=str(error), exc_info=ours)
         end_without_verdict(job, run, head, {"broken": True})
         return "broken"
-    finish_check(job, run, result)
-    remember(job, head, result["report"])
+    finish_check(job, run, result | {"posting": facts.get("posting", "all")})
+    remember(job, head, result["report"] | {"evidence": result["evidence"]})
     if result["gpu_jobs"]:
         start_gpu_jobs(job, head, result["gpu_jobs"])
     keep_pages(job, facts, result["report"])
-    if facts["first"]:
-        welcome(job, result["report"])
+    if facts.get("greeted", facts["first"]) and facts.get("posting") != "bugs":
+        welcome(job, result["report"], first=facts["first"])
     return "published"
+
+
+def _review_in_shadow(job: ReviewJob, facts: Json) -> str:
+    """The review with its pages, and nothing on GitHub."""
+    result = analyse(job, facts)
+    if "report" not in result:
+        set_aside(job, facts["head"], result)
+        return next(iter(result))
+    remember(job, facts["head"], result["report"])
+    keep_pages(job, facts, result["report"])
+    return "shadow"
+
+
+@step
+def set_aside(job: ReviewJob, head: str, result: Json) -> None:
+    """Do not order a review again that would come to nothing again."""
+    if "error" in result or "failed" in result:
+        current_context().store.set_reported(_key(job), head)
 
 
 @step
@@ -86,7 +119,12 @@ def read_pull(job: ReviewJob) -> Json | None:
         "title": pull["title"],
         "body": pull["body"] or "",
         "skips": context.records.skips(_key(job)),
+        "web": f"{context.app.endpoint.server}/{job.repository}",
+        "page": page_address(context.settings.public_url, job.repository, job.number),
         "first": pull["author_association"] in FIRST,
+        "greeted": _wants_greeting(pull, context.records.report(_key(job))),
+        "posting": context.settings.posting,
+        "author": pull["user"]["id"] if pull["user"] else 0,
     }
 
 
@@ -95,7 +133,10 @@ def begin_check(job: ReviewJob, head: str) -> int:
     """Show that a review runs; gives the check run's id."""
     context = current_context()
     output = check_output.running_output(context.words)
-    return check.begin(_client(job), context.app.id, job.repository, head, job.id, output)
+    page = page_address(context.settings.public_url, job.repository, job.number)
+    return check.begin(
+        _client(job), context.app.id, job.repository, head, job.id, output, page=page
+    )
 
 
 @step
@@ -151,11 +192,13 @@ def tidy_up(job: ReviewJob, result: Json) -> None:
 def finish_check(job: ReviewJob, run: int, result: Json) -> None:
     """End the check run with the verdict and its annotations."""
     context, report = current_context(), result["report"]
+    if result.get("posting") == "bugs":
+        report = _with_bugs_alone(report)
     check.finish(
         _client(job),
         job.repository,
         run,
-        check_output.conclusion(report),
+        check_output.conclusion(report, context.settings.on_error),
         check_output.verdict_output(report, context.words),
         check_output.finding_annotations(report["findings"], context.settings.language),
     )
@@ -174,7 +217,8 @@ def end_without_verdict(job: ReviewJob, run: int, head: str, result: Json) -> No
         output = check_output.superseded_output(context.words)
     else:
         output = check_output.broken_output(job.id, context.words)
-    check.abandon(_client(job), job.repository, run, job.id, output)
+    conclusion = check_output.end_of_unfinished(result, context.settings.on_error)
+    check.abandon(_client(job), job.repository, run, job.id, conclusion, output)
     if "error" in result or "failed" in result:
         context.store.set_reported(_key(job), head)
 
@@ -194,17 +238,38 @@ def start_gpu_jobs(job: ReviewJob, head: str, gpu_jobs: list[str]) -> None:
 
 
 @step
-def welcome(job: ReviewJob, report: Json) -> None:
-    """Greet who contributes for the first time."""
+def welcome(job: ReviewJob, report: Json, *, first: bool) -> None:
+    """Greet the author: at length who contributes for the `first` time."""
     context = current_context()
     client = context.app.client(job.installation, job.repository_id, COMMENT)
-    greet(context.app, client, job.place, report, context.words)
+    greet(context.app, client, job.place, report, context.words, first=first)
+
+
+def _wants_greeting(pull: Json, last_report: Json | None) -> bool:
+    """Whether a person has opened the pull request, and this is its first review."""
+    author = pull["user"]
+    return last_report is None and author is not None and author["type"] == "User"
 
 
 @step
 def keep_pages(job: ReviewJob, facts: Json, report: Json) -> None:
     """Write the pages that people look at."""
     publish_pages.publish_pages(current_context(), _client(job), job, facts, report)
+
+
+def _is_to_be_posted(facts: Json, result: Json) -> bool:
+    """Whether there is a review to post; who wants to hear of bugs alone hears nothing of none."""
+    if "payload" not in result:
+        return False
+    if facts.get("posting") != "bugs":
+        return True
+    return any(finding["severity"] == "bug" for finding in result["report"]["findings"])
+
+
+def _with_bugs_alone(report: Json) -> Json:
+    """The report, as JSON, as if there were no other findings than bugs."""
+    bugs = [finding for finding in report["findings"] if finding["severity"] == "bug"]
+    return report | {"findings": bugs, "verdict": "block" if bugs else "pass"}
 
 
 def _client(job: ReviewJob) -> Client:

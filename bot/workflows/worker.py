@@ -9,17 +9,17 @@ import sqlalchemy as sa
 import structlog
 from dbos import DBOS, DBOSPortableJSONSerializer
 
-import bot
 from bot.context import metrics
 from bot.context.service_context import ServiceContext, set_current_context
 from bot.db.engine import steps_engine
+from bot.db.retention import purge_older
 from bot.github import GitHubError
 from bot.kernels.actions import GPU
 from bot.settings import Settings
-from bot.workflows import ci, comments, discussion, kernels, publish_pages, review
-from bot.workflows.reconcile import pulls
+from bot.workflows import ci, comments, commits, discussion, kernels, publish_pages, review, upkeep
+from bot.workflows.reconcile import deliveries, failures, pulls
 
-QUEUES = ("reviews", "comments", "ci", "gpu")
+QUEUES = ("upkeep", "reviews", "commands", "comments", "ci", "gpu")
 # Every durable workflow. DBOS finds them by name, so that their modules must be imported before it
 # is launched.
 WORKFLOWS = (
@@ -31,8 +31,15 @@ WORKFLOWS = (
     ci.report_ci,
     kernels.report_kernels,
     kernels.run_kernels,
+    upkeep.change_access,
+    commits.review_again,
+    commits.check_merge_group,
 )
+# Of what workflows write down. DBOS gives unfinished work to workers of its own version alone: a
+# release that took another number here would leave for ever what the one before had begun.
+_WORK_VERSION = "0.1.0"
 _POLL = 0.25
+_DAY = 24 * 3600.0
 _log = structlog.get_logger("specbot.worker")
 
 
@@ -62,7 +69,7 @@ class Worker:
                 "name": "specbot",
                 "system_database_url": settings.database,
                 "system_database_engine": steps_engine(settings.database),
-                "application_version": bot.__version__,
+                "application_version": _WORK_VERSION,
                 "executor_id": self._name,
                 "serializer": DBOSPortableJSONSerializer(),
                 "run_migrations": False,
@@ -75,13 +82,18 @@ class Worker:
         self._start_loops()
 
     def _register_queues(self) -> None:
-        """Reviews and CI reports of one pull request are done one after the other."""
+        """What one account caused is done one after the other. Between accounts it is drawn by lot
+        who is next, so that a long queue of one is no longer way for another."""
         DBOS.register_queue(
             "reviews",
             partition_concurrency=1,
             worker_concurrency=self._context.settings.reviews_at_once,
             polling_interval_sec=_POLL,
         )
+        DBOS.register_queue(
+            "commands", partition_concurrency=1, worker_concurrency=2, polling_interval_sec=_POLL
+        )
+        DBOS.register_queue("upkeep", worker_concurrency=1, polling_interval_sec=_POLL)
         DBOS.register_queue("comments", worker_concurrency=2, polling_interval_sec=_POLL)
         # Two runs at a time would measure each other.
         DBOS.register_queue("gpu", worker_concurrency=1, polling_interval_sec=_POLL)
@@ -95,8 +107,17 @@ class Worker:
         self._every(settings.heartbeat_every, self._watch)
         self._every(_POLL, lambda: context.backoff.bring_back(context.store, self._name))
         if "reviews" in self._queues:
-            self._every(settings.redeliver_every, lambda: pulls.redeliver(context))
+            self._every(settings.redeliver_every, lambda: deliveries.redeliver(context))
             self._every(settings.reconcile_every, lambda: pulls.enqueue_missed(context))
+            self._every(_DAY, self._purge)
+            self._every(settings.retry_failed_every, lambda: failures.order_again(context))
+
+    def _purge(self) -> None:
+        """Delete what is older than the settings keep."""
+        store, settings = self._context.store, self._context.settings
+        reports, steps = settings.keep_reports_days, settings.keep_steps_days
+        purged = purge_older(store.engine, store.client, reports * _DAY, steps * _DAY)
+        _log.info("purged what is old", rows=purged.rows, workflows=purged.workflows)
 
     def stop(self) -> None:
         """End without waiting for running workflows: they are taken up again at the next start."""

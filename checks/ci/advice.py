@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checks.ci.attribution_input import Attribution, AttributionInput
+from checks.ci.category_advice import category_advice
 from checks.ci.message_keys import Advice, Reason, Root
 from checks.ci.model import Job
 from checks.ci.observed_failures import ObservedFailure
@@ -58,11 +59,19 @@ def suggestions(case: AttributionInput, attribution: Attribution) -> tuple[Sugge
         *_from_category(case, attribution),
         *_from_cause(case, attribution),
     ]
-    distinct: dict[tuple[str, Location | None], Suggestion] = {}
+    distinct: dict[tuple[str, str, Location | None], Suggestion] = {}
     for suggestion in candidates:
-        distinct.setdefault((suggestion.message.key, suggestion.location), suggestion)
+        said = suggestion.message
+        distinct.setdefault((said.key, _whose(said), suggestion.location), suggestion)
     chosen = tuple(distinct.values())[:MOST]
     return chosen or (Suggestion(Message(Advice.READ_LOG)),)
+
+
+def _whose(said: Message) -> str:
+    """What tells two suggestions of one key apart: each missing approval has people of its own."""
+    if said.key != Advice.APPROVE_BY:
+        return ""
+    return f"{said.args['what']} {said.args['people']}"
 
 
 def _from_predictions(case: AttributionInput) -> Iterator[Suggestion]:
@@ -88,27 +97,12 @@ def _from_evidence(attribution: Attribution) -> Iterator[Suggestion]:
 
 
 def _from_category(case: AttributionInput, attribution: Attribution) -> Iterator[Suggestion]:
-    observed = case.observed
     at = _place_of_error(case)
-    match observed.category:
-        case Category.NUMERICAL:
-            is_safe = attribution.root.key == Root.BASELINE_SAFE
-            yield Suggestion(Message(Advice.RECORD_ANEW if is_safe else Advice.CHECK_BASELINE), at)
-            yield Suggestion(Message(Advice.NEVER_RERUN))
-        case Category.BUILD_ERROR:
-            yield Suggestion(Message(Advice.FIX_BUILD, {"error": observed.error}), at)
-        case Category.LINT:
-            yield Suggestion(Message(Advice.FIX_LINT, {"rule": observed.rule}), at)
-        case Category.COVERAGE_GATE:
-            yield Suggestion(Message(Advice.ADD_TESTS))
-        case Category.APPROVAL:
-            yield Suggestion(Message(Advice.APPROVE, {"name": case.job.name}))
-        case Category.PR_TEMPLATE:
-            yield Suggestion(Message(Advice.FILL_TEMPLATE))
-        case Category.DEPENDENCY:
-            yield Suggestion(Message(Advice.FIX_DEPENDENCY, {"error": observed.error}))
-        case Category.RUNNER_UNHEALTHY | Category.RUNNER_LOST if case.job.runner:
-            yield Suggestion(Message(Advice.CHECK_RUNNER, {"runner": case.job.runner}))
+    if case.observed.category is Category.NUMERICAL:
+        is_safe = attribution.root.key == Root.BASELINE_SAFE
+        yield Suggestion(Message(Advice.RECORD_ANEW if is_safe else Advice.CHECK_BASELINE), at)
+        yield Suggestion(Message(Advice.NEVER_RERUN))
+    yield from category_advice(case, at)
 
 
 def _place_of_error(case: AttributionInput) -> Location | None:
@@ -129,7 +123,7 @@ def _from_cause(case: AttributionInput, attribution: Attribution) -> Iterator[Su
             yield Suggestion(Message(Advice.WAIT_FOR_BASE, {"commit": args["commit"]}))
         case Cause.INFRASTRUCTURE:
             if rerun(case.observed, attribution.cause, case.job) is Rerun.ONCE:
-                yield Suggestion(Message(Advice.RERUN_ONCE))
+                yield Suggestion(Message(Advice.RERUN_ONCE, {"url": case.job.rerun_url}))
 
 
 def related(case: AttributionInput, attribution: Attribution) -> tuple[Location, ...]:

@@ -12,7 +12,7 @@ from typing import BinaryIO, TypeVar
 
 from checks.ci import coverage, progress
 from checks.ci.change_links import ChangeLinker
-from checks.ci.job_reading import JobReading, read_job
+from checks.ci.job_reading import JobReading, read_job, tells_nothing
 from checks.ci.log_failures import failures_in_log
 from checks.ci.message_keys import Note
 from checks.ci.model import CIRun, Conclusion, Files, Job, Requirement, Status
@@ -95,6 +95,17 @@ def signatures(log: BinaryIO) -> tuple[str, ...]:
     """
     failures, _ = failures_in_log(log)
     return tuple(sorted({failure.signature for failure in failures} - {""}))
+
+
+def says_nothing(log: BinaryIO) -> bool:
+    """Whether no rule explains a raw log: it says at most that a step ended."""
+    guard = CrashGuard()
+    return guard.run("log", lambda: _says_nothing(log), lambda: False)
+
+
+def _says_nothing(log: BinaryIO) -> bool:
+    failures, _ = failures_in_log(log)
+    return all(tells_nothing(failure) for failure in failures)
 
 
 def _skipped_by_need(run: CIRun, job: Job) -> bool:

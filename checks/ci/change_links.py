@@ -256,7 +256,7 @@ def _callers(function: Function, source: SourceFile) -> list[Function]:
     """The functions of the file that mention `function`: the host code that launches a kernel."""
     callers = []
     for other in source.functions:
-        if function.name in source.text(other.start_line, other.end_line):
+        if function.name in source.text_of(other):
             callers.append(other)
     return callers
 

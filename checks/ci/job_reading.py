@@ -14,8 +14,9 @@ from checks.ci import junit, log_failures
 from checks.ci.classify import Scan, scan_text
 from checks.ci.message_keys import JUnitProblem, Note
 from checks.ci.model import Annotation, Conclusion, Files, Job
-from checks.ci.observed_failures import ObservedFailure, observe_failed_test
+from checks.ci.observed_failures import MOST_LINES, ObservedFailure, observe_failed_test
 from checks.ci.report import Category, LogLine
+from checks.ci.unusual_lines import unusual_lines
 from checks.core.finding import Message
 
 _BY_NAME = (
@@ -62,6 +63,8 @@ def read_job(job: Job, files: Files) -> JobReading:
     failures = _merge_failures(tests, from_log)
     if all(failure.category is Category.UNKNOWN for failure in failures):
         failures = _failures_by_check(job, failures)
+    if failures == from_log and all(tells_nothing(failure) for failure in failures):
+        failures = _with_unusual_lines(job, files, failures)
     log_size = 0
     if scanned is not None:
         log_size = scanned.size
@@ -74,6 +77,32 @@ def read_job(job: Job, files: Files) -> JobReading:
         logged=bool(from_log) or bool(tests) or log_size > 0,
         notes=tuple(notes),
     )
+
+
+def tells_nothing(failure: ObservedFailure) -> bool:
+    """Whether the failure is only that the job ended."""
+    return failure.category is Category.UNKNOWN and failure.rule in ("", "exit")
+
+
+def _with_unusual_lines(
+    job: Job, files: Files, failures: tuple[ObservedFailure, ...]
+) -> tuple[ObservedFailure, ...]:
+    """The failure, or an unknown one, with the log's most unusual lines."""
+    failed = files.open(job.log) if job.log else None
+    if failed is None:
+        return failures
+    passed = files.open(job.passed_log) if job.passed_log else None
+    with failed:
+        unusual = unusual_lines(failed, passed)
+    if passed is not None:
+        passed.close()
+    if not unusual.lines:
+        return failures
+    first = failures[0] if failures else ObservedFailure(Category.UNKNOWN, "")
+    texts = tuple(line.text for line in unusual.lines)
+    lines = (*unusual.lines, *first.lines)[:MOST_LINES]
+    guess = replace(first, lines=lines, unusual=texts, compared=unusual.compared)
+    return (guess, *failures[1:])
 
 
 def _merge_failures(

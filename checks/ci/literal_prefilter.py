@@ -25,8 +25,11 @@ _PADDING = bytes(LONGEST + _WORD_LENGTH)
 _LINE_END = ord("\n")
 # Letters by how common they are in English and in logs: a gram of rare ones lets fewer lines
 # through.
-_COMMONNESS = {letter: rank for rank, letter in enumerate("zqjxkvbwygpmfuhdlcnirotase ")}
+_BY_COMMONNESS = b"zqjxkvbwygpmfuhdlcnirotase "
 _COMMONNESS_OF_OTHERS = 6
+_COMMONNESS = [_COMMONNESS_OF_OTHERS] * 256
+for _rank, _letter in enumerate(_BY_COMMONNESS):
+    _COMMONNESS[_letter] = _rank
 
 Ints = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint32]
@@ -132,7 +135,7 @@ def _prepare(number: int, data: bytes) -> _Literal:
 
 
 def _commonness(gram: bytes) -> int:
-    return sum(_COMMONNESS.get(chr(byte), _COMMONNESS_OF_OTHERS) for byte in gram)
+    return sum(_COMMONNESS[byte] for byte in gram)
 
 
 def _window_hashes(data: bytes) -> Hashes:

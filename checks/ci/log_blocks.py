@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import BinaryIO
 
+from checks.ci.line_prefixes import strip_prefixes
+
 BLOCK = 2 << 20
 # What a rule is tried on. A longer line is cut around the place that made it a candidate.
 LONGEST = 2000
@@ -19,13 +21,6 @@ _ANSI = re.compile(
     rb"|[ -/]{0,4}[0-~])"
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028\u2029\ufeff]")
-_STAMP = re.compile(
-    r"\ufeff?\s{0,4}\[?(?:"
-    # GitHub, Jenkins, Docker, syslog
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|\s?[+-]\d\d:?\d\d)?"
-    r"|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?=\s|\])"  # Jenkins' Timestamper
-    r")\]?(?:\s?\|)?\s?"
-)
 _MARKER = re.compile(
     r"##\[(?:group|endgroup|error|warning|notice|command|section|debug)\]|^::(?:group|endgroup)::"
 )
@@ -100,10 +95,14 @@ def clean_line(raw: bytes, at: int = 0) -> str:
         start = max(0, min(at - LONGEST // 2, len(raw) - LONGEST))
         raw = raw[start : start + LONGEST]
     line = _last_overwrite(text(raw))
-    line = strip_stamps(line)
-    line = _MARKER.sub("", line)
+    line = strip_prefixes(_MARKER.sub("", strip_prefixes(line)))
     line = _CONTROL.sub("", line)
     return line.rstrip()
+
+
+def is_marked_error(raw: bytes) -> bool:
+    """Whether GitHub shows the line as an error."""
+    return b"##[error]" in raw
 
 
 def _last_overwrite(line: str) -> str:
@@ -114,16 +113,6 @@ def _last_overwrite(line: str) -> str:
         if part.strip():
             return part
     return ""
-
-
-def strip_stamps(line: str) -> str:
-    """`line` without up to two leading time stamps: the CI system's and the tool's."""
-    for _ in range(2):
-        match = _STAMP.match(line)
-        if match is None:
-            break
-        line = line[match.end() :]
-    return line
 
 
 def time_stamp(raw: bytes) -> datetime | None:

@@ -1,46 +1,32 @@
-"""What a job's log shows to have failed: its tests, where pytest printed them, and what the log
-rules saw.
+"""What a job's log shows to have failed: its tests, in all their sessions, and what the log rules
+saw.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import datetime
 from typing import BinaryIO
 
-from checks.ci.classify import Match, Scan, scan
+from checks.ci.classify import Match, Origin, Scan, scan
+from checks.ci.crashed_files import FailedFile, failed_files
+from checks.ci.explaining_lines import naming_line, own_word
 from checks.ci.frames import frames
-from checks.ci.log_blocks import blocks, clean_line
+from checks.ci.framework_failures import framework_failures
+from checks.ci.log_ranges import lines_between
 from checks.ci.observed_failures import MOST_LINES, ObservedFailure, observe_failed_test
-from checks.ci.report import LogLine
+from checks.ci.pytest_sessions import SessionFailure, session_failures
+from checks.ci.report import Category, LogLine
 
 # Lines around the key line that are kept.
 BEFORE, AFTER = 40, 12
-# Lines of pytest's section of failures: enough for hundreds of tracebacks.
-SECTION = 20_000
 # Key lines of the whole job: two fewer than may be shown, so that failed tests get theirs.
 _MOST_KEY_LINES = MOST_LINES - 2
-_HEADING = re.compile(r"^_{3,200} (?:ERROR at (?:setup|teardown) of )?(\S.{0,300}?) _{3,200}$")
-_SUMMARY = re.compile(r"^(?:FAILED|ERROR) (\S{1,400}?::.{1,300}?)(?: - (.{0,1500}))?$")
-_END = re.compile(r"^=+ (?:short test summary info|.{0,80}(?:passed|failed|error)s?\b.{0,120}) =*$")
-
-
-def lines_between(stream: BinaryIO, first: int, last: int) -> Iterator[LogLine]:
-    """The cleaned lines `first` to `last` of a log, both counted from 1 and included."""
-    for block in blocks(stream):
-        if block.first > last:
-            return
-        end = block.first + block.data.count(b"\n")
-        if end < first:
-            continue
-        for number, raw in enumerate(block.data.split(b"\n"), block.first):
-            if not first <= number <= last:
-                continue
-            # What follows a block's last line end is no line: the next block begins with it.
-            if raw or number < end:
-                yield LogLine(number, clean_line(raw))
+_OF_A_DEVICE = frozenset({Category.DEVICE_ERROR, Category.DEVICE_OOM})
+# Errors of a test that tell nothing: the process that failed spoke before.
+_BARE = frozenset({"", "AssertionError"})
+# What one test may die of while the job's script goes on with the next.
+_OF_ONE_TEST = frozenset({Category.SIGNAL, Category.TIMEOUT, Category.HANG, Category.UNKNOWN})
 
 
 def failures_in_log(
@@ -51,27 +37,67 @@ def failures_in_log(
     `within`: only lines of these times, the failed step's.
     """
     scanned = scan(stream, within)
-    tests = tuple(_failed_tests(stream, scanned))
+    tests = _failed_tests(stream, scanned)
     top = scanned.top
-    if top is None or (tests and not top.rule.job):
+    if top is None:
+        return tests, scanned
+    if tests and not _killed_job(top, tests, scanned) and not _explains_all(top, tests):
         return tests, scanned
     return (_failed_job(stream, scanned, top), *tests), scanned
+
+
+def _explains_all(top: Match, tests: tuple[ObservedFailure, ...]) -> bool:
+    """Whether a device failed and none of the tests says more than that something was not true."""
+    says_nothing = all(test.error in _BARE for test in tests)
+    return says_nothing and top.rule.category in _OF_A_DEVICE
+
+
+def _killed_job(top: Match, tests: tuple[ObservedFailure, ...], scanned: Scan) -> bool:
+    """Whether the job died of it, and not only one of its test files."""
+    if not top.rule.job:
+        return False
+    if top.rule.category not in _OF_ONE_TEST or top.rule.origin is Origin.INFRASTRUCTURE:
+        return True
+    # A session that began later shows that the job outlived it.
+    starts = scanned.sightings.get("session-start", ())
+    if any(start.number > top.line.number for start in starts):
+        return False
+    return not any(test.error == _error(top) for test in tests)
 
 
 def _failed_job(stream: BinaryIO, scanned: Scan, top: Match) -> ObservedFailure:
     stream.seek(0)
     number = top.line.number
     around = tuple(lines_between(stream, max(1, number - BEFORE), number + AFTER))
+    key = own_word(top, scanned, around)
     return ObservedFailure(
-        category=top.rule.category,
-        error=top.line.text.removeprefix("E  ").strip(),
+        category=_category(top, scanned),
+        error=_text(key),
         rule=top.rule.name,
         origin=top.rule.origin,
         whole_job=top.rule.job,
         frames=frames(line.text for line in around if line.number <= number + 2),
-        lines=_key_lines(around, scanned, top.line),
+        lines=_key_lines(around, scanned, key),
         text="\n".join(line.text for line in around),
+        same_rule=tuple(line.text for line in scanned.sightings.get(top.rule.name, ())),
+        named=naming_line(scanned, around),
     )
+
+
+def _category(top: Match, scanned: Scan) -> Category:
+    """The rule's; what is of no known kind is a test's where the job says that its file failed."""
+    is_unknown = top.rule.category is Category.UNKNOWN
+    if is_unknown and any(match.rule.name == "test-file-failed" for match in scanned.matches):
+        return Category.TEST_FAILURE
+    return top.rule.category
+
+
+def _error(match: Match) -> str:
+    return _text(match.line)
+
+
+def _text(line: LogLine) -> str:
+    return line.text.removeprefix("E  ").strip()
 
 
 def _key_lines(around: tuple[LogLine, ...], scanned: Scan, key: LogLine) -> tuple[LogLine, ...]:
@@ -87,60 +113,58 @@ def _key_lines(around: tuple[LogLine, ...], scanned: Scan, key: LogLine) -> tupl
     return tuple(picked[number] for number in sorted(picked))
 
 
-def _failed_tests(stream: BinaryIO, scanned: Scan) -> Iterator[ObservedFailure]:
-    """pytest's own failures: the headings of its section FAILURES, with the node ids of its
-    summary.
-    """
-    mark = scanned.marks.get("pytest-failures")
-    if mark is None:
-        return
-    stream.seek(0)
-    section = list(lines_between(stream, mark.number + 1, mark.number + SECTION))
-    messages = _summary_messages(section)
-    node_of_heading = {"::".join(node.split("::")[1:]): node for node in messages}
-    for traceback in _tracebacks(section):
-        name = traceback.heading
-        node = node_of_heading.get("::".join(name.split(".")), node_of_heading.get(name, name))
-        message = messages.pop(node, "")
-        text = "\n".join(line.text for line in traceback.lines)
-        lines = tuple(traceback.lines)
-        yield observe_failed_test(node, message, text, lines, structured=False)
-    for node, message in messages.items():
-        line = LogLine(0, f"{node} - {message}")
-        yield observe_failed_test(node, message, "", (line,), structured=False)
+def _failed_tests(stream: BinaryIO, scanned: Scan) -> tuple[ObservedFailure, ...]:
+    """What failed in every session of the log, each test once."""
+    tests: dict[str, ObservedFailure] = {}
+    files = list(failed_files(stream, scanned.sightings))
+    for failure in session_failures(stream, scanned.sightings):
+        tests.setdefault(failure.node, _observe(failure, _printed_for(failure.node, files)))
+    for failure in framework_failures(stream, scanned.sightings):
+        tests.setdefault(failure.node, _observe(failure, ()))
+    for file in files:
+        if not any(is_in_file(test, file.path) for test in tests):
+            tests[file.running or file.path] = _observe_crash(file)
+    return tuple(tests.values())
 
 
-def _summary_messages(section: list[LogLine]) -> dict[str, str]:
-    """The message of each failed test in pytest's summary, by node id."""
-    messages = {}
-    for line in section:
-        match = _SUMMARY.match(line.text)
-        if match is not None:
-            messages[match[1]] = match[2] or ""
-    return messages
+def _observe(failure: SessionFailure, printed: tuple[str, ...]) -> ObservedFailure:
+    lines = failure.lines
+    if failure.at not in lines:
+        lines = (failure.at, *lines)
+    text = "\n".join(line.text for line in lines)
+    observed = observe_failed_test(failure.node, failure.message, text, lines, structured=False)
+    observed = replace(observed, named=failure.at)
+    if not observed.error:
+        observed = replace(observed, error=failure.at.text.strip())
+    if printed:
+        observed = replace(observed, captured=(*observed.captured, *printed))
+    # Where its own text tells more, such as that a host did not answer, that stays.
+    if failure.collected or observed.category is not Category.TEST_FAILURE:
+        return observed
+    return replace(observed, category=Category.COLLECTION_ERROR)
 
 
-@dataclass
-class _Traceback:
-    """A heading of pytest's section of failures, and the lines below it."""
+def _printed_for(node: str, files: list[FailedFile]) -> tuple[str, ...]:
+    """What the job's script printed for the test's file, such as the log of its server."""
+    for file in files:
+        if is_in_file(node, file.path):
+            return tuple(line.text for line in file.after)
+    return ()
 
-    heading: str
-    lines: list[LogLine] = field(default_factory=list)
+
+def _observe_crash(file: FailedFile) -> ObservedFailure:
+    """A file whose session ended without a result: what stands last in it tells why."""
+    name = file.running or file.path
+    observed = observe_failed_test(
+        name, "", file.text, file.before or (file.banner,), structured=False
+    )
+    printed = tuple(line.text for line in file.after)
+    if not observed.rule:
+        observed = replace(observed, error=file.banner.text.strip("= "), lines=(file.banner,))
+    return replace(observed, captured=(*observed.captured, *printed))
 
 
-def _tracebacks(section: list[LogLine]) -> Iterator[_Traceback]:
-    """The tracebacks with a heading, up to the end of the section or of the log."""
-    current = _Traceback("")
-    for line in section:
-        heading = _HEADING.match(line.text)
-        ended = _END.match(line.text) is not None
-        if heading is None and not ended:
-            current.lines.append(line)
-            continue
-        if current.heading and current.lines:
-            yield current
-        if ended:
-            return
-        current = _Traceback(heading[1] if heading is not None else "")
-    if current.heading and current.lines:
-        yield current
+def is_in_file(test: str, path: str) -> bool:
+    """Whether a test stands in the file, whose path may have more or fewer leading folders."""
+    file = test.split("::")[0]
+    return file == path or file.endswith(f"/{path}") or path.endswith(f"/{file}")

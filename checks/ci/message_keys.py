@@ -49,6 +49,7 @@ class Reason(StrEnum):
 
     RULE = "reason-rule"  # rule, category; with a line
     JUNIT = "reason-junit"  # test; the structured result says so
+    NAMED = "reason-named"  # -; with the line in which the log names the failure itself
     # finding, expression, value, exception; with the fixture's location
     PREDICTED = "reason-predicted"
     # finding, what; the review showed that the change reaches this test's baseline
@@ -85,17 +86,41 @@ class Advice(StrEnum):
     CHECK_BASELINE = "advice-check-baseline"
     RECORD_ANEW = "advice-record-anew"  # -; the place compares with it
     FIX_BUILD = "advice-fix-build"  # error
-    FIX_LINT = "advice-fix-lint"  # rule
+    RUN_LINTER = "advice-run-linter"  # command, error; the command that mends or shows it
     FIX_FIRST = "advice-fix-first"  # first; then this goes away
-    RERUN_ONCE = "advice-rerun-once"  # -
+    RERUN_ONCE = "advice-rerun-once"  # url: where to run it again, or empty
     NEVER_RERUN = "advice-never-rerun"  # -; a number is not rerun away
     WAIT_FOR_BASE = "advice-wait-for-base"  # commit
     APPROVE = "advice-approve"  # name
     CHECK_RUNNER = "advice-check-runner"  # runner
     READ_LOG = "advice-read-log"  # -
-    ADD_TESTS = "advice-add-tests"  # -
-    FILL_TEMPLATE = "advice-fill-template"  # -
+    # lines: the most unusual lines of the log, as a guess; compared: with a log that passed
+    UNUSUAL = "advice-unusual"
+    ADD_TESTS = "advice-add-tests"  # numbers: the percentages that the gate names, or empty
+    FILL_TEMPLATE = "advice-fill-template"  # said: what the check wants
     FIX_DEPENDENCY = "advice-fix-dependency"  # error
+    PACKAGE = "advice-package"  # package, pinned: who asks for it, or empty
+    APPROVE_BY = "advice-approve-by"  # people, what (or empty), files, more
+    RUN_TEST = "advice-run-test"  # command: runs this test alone
+    MISSING_MODULE = "advice-missing-module"  # module
+    LOOK_AT_ERROR = "advice-look-at-error"  # error
+    NETWORK = "advice-network"  # url, host; each may be empty
+    RATE_LIMIT = "advice-rate-limit"  # url, host
+    IMAGE = "advice-image"  # image, or empty
+    NO_RIGHT = "advice-no-right"  # error; a credential is missing or refused
+    ARTIFACT = "advice-artifact"  # artifact, or empty
+    DISK = "advice-disk"  # path, runner; each may be empty
+    HOST_MEMORY = "advice-host-memory"  # error
+    DEVICE_MEMORY = "advice-device-memory"  # size: what was asked for, or empty
+    TIMEOUT = "advice-timeout"  # limit, command; each may be empty
+    HANG = "advice-hang"  # limit, or empty
+    SIGNAL = "advice-signal"  # signal, command; each may be empty
+    DEVICE = "advice-device"  # code, command; each may be empty
+    COMMUNICATION = "advice-communication"  # code, or empty
+    RUNNER = "advice-runner"  # error
+    CANCELLED = "advice-cancelled"  # -
+    GIT = "advice-git"  # error
+    SCRIPT = "advice-script"  # error; of a shell
 
 
 class Note(StrEnum):

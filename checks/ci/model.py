@@ -170,7 +170,8 @@ class Job:
     """A workflow job, check run or commit status.
 
     `id` is unique in the run and stable between reports; `name` is what branch protection knows it
-    by, and `needs` are ids of jobs that must pass first.
+    by, and `needs` are ids of jobs that must pass first. `passed_log` is the log of the same job's
+    last run that passed, where one is at hand.
 
     `runner` is the machine's name, empty where none ever took the job; `labels` is what it asked
     for. `summary` is a check run's own output or a status' description.
@@ -198,6 +199,7 @@ class Job:
     url: str = ""
     rerun_url: str = ""
     log: str = ""
+    passed_log: str = ""
     log_state: LogState = LogState.ABSENT
     log_url: str = ""
     junit: tuple[str, ...] = ()

@@ -15,6 +15,8 @@ MOST_LINES = 10
 _VAGUE = frozenset(
     {"exit", "error-line", "shell", "killed", "make", "ninja", "exit-timeout", "cancelled", "git"}
 )
+# Compilers of which a test that ran may tell, such as a documentation test: the test failed.
+_COMPILED_BY_TEST = frozenset({"rust-go-compiler", "rust-compiler"})
 # What differs from run to run, and what stands for it in a signature.
 _MASKS = (
     (re.compile(r"\b0x[0-9a-fA-F]{1,16}\b"), "0x#"),
@@ -27,6 +29,8 @@ _MASKS = (
 # log.
 _LONGEST_LINE = 1200
 _LONGEST_ERROR = 1000
+# Categories whose rules name no cause.
+_PLAIN = (Category.TEST_FAILURE, Category.COLLECTION_ERROR, Category.NUMERICAL, Category.UNKNOWN)
 _ERROR = re.compile(
     r"^(?:E\s{1,40})?"
     r"((?:[\w.]{1,120}\.)?[A-Z]\w{0,60}(?:Error|Exception|Exit|Interrupt|Warning|Failure)\b"
@@ -37,7 +41,8 @@ _CAPTURED = re.compile(
     r"^-{3,200} Captured (?:std(?:out|err)|log) (?:setup|call|teardown) -{3,200}$"
 )
 _KEY_LINE = re.compile(
-    r"^(?:E\s{1,40}\S|>\s{1,40}\S|\S{1,300}\.\w{1,4}:\d{1,7}: |\s{0,8}File \"|FAILED |ERROR )"
+    r"^(?:_{3,300} \S|\s{0,6}E\s{2,40}\S|>\s{1,40}\S|\S{1,300}\.\w{1,4}:\d{1,7}: "
+    r"|\s{0,8}File \"|FAILED |ERROR )"
 )
 
 
@@ -47,7 +52,9 @@ class ObservedFailure:
 
     `text` is its traceback, or the lines around the key line. `captured` is what other processes
     printed during the test, such as a server's own traceback. `structured`: read from a JUnit file,
-    not from the log.
+    not from the log. `same_rule`: all lines of a rule that keeps every one. `unusual`: lines that
+    nothing explains, as a guess; `compared` with a log of the job that passed. `named`: where the
+    log names the failure itself, such as in a summary.
     """
 
     category: Category
@@ -61,6 +68,10 @@ class ObservedFailure:
     lines: tuple[LogLine, ...] = ()
     text: str = ""
     captured: tuple[str, ...] = ()
+    same_rule: tuple[str, ...] = ()
+    unusual: tuple[str, ...] = ()
+    compared: bool = False
+    named: LogLine | None = None
 
     @property
     def signature(self) -> str:
@@ -97,22 +108,32 @@ def observe_failed_test(
     end = _start_of_captured(printed)
     traceback = "\n".join(printed[:end])
     whole = f"{message}\n{traceback}" if traceback else message
-    top = scan_text(whole).top
+    top = scan_text(whole if structured else _own_words(message, traceback)).top
     own_lines = lines[:end]
     if not own_lines:
         own_lines = tuple(LogLine(0, line) for line in whole.split("\n"))
+    error = _error_of_test(message, traceback, top)
     return ObservedFailure(
         category=_test_category(top),
-        error=_error_of_test(message, traceback, top),
+        error=error,
         test=test,
         rule=top.rule.name if top is not None else "",
         origin=top.rule.origin if top is not None else Origin.OPEN,
         structured=structured,
         frames=frames(line.text for line in own_lines),
-        lines=key_lines(own_lines),
+        lines=key_lines(own_lines, error),
         text=whole,
         captured=tuple(printed[end:]),
     )
+
+
+def _own_words(message: str, traceback: str) -> str:
+    """The lines that pytest marks as the error's, where it marks any, else all.
+
+    In a log other processes' lines may stand between those of a traceback.
+    """
+    marked = [line for line in traceback.split("\n") if line.lstrip().startswith("E  ")]
+    return "\n".join((message, *marked)) if marked else f"{message}\n{traceback}"
 
 
 def _start_of_captured(lines: list[str]) -> int:
@@ -124,7 +145,7 @@ def _start_of_captured(lines: list[str]) -> int:
 
 
 def _test_category(top: Match | None) -> Category:
-    if top is None or top.rule.category is Category.UNKNOWN:
+    if top is None or top.rule.category is Category.UNKNOWN or top.rule.name in _COMPILED_BY_TEST:
         return Category.TEST_FAILURE
     return top.rule.category
 
@@ -148,9 +169,26 @@ def crash_in_output(captured: tuple[str, ...]) -> ObservedFailure | None:
 def _error_of_test(message: str, traceback: str, top: Match | None) -> str:
     """The error as one sentence.
 
-    The last error of the traceback, else its last assertion, else the line that the rule took, else
-    the summary.
+    What a rule names as the cause where the last error does not say it; else the last error of the
+    traceback, its last assertion, the line that the rule took, or the summary.
     """
+    error = _last_error(message, traceback)
+    from_rule = top.line.text.removeprefix("E").strip() if top is not None else ""
+    if top is not None and top.rule.category not in _PLAIN:
+        explains = error and top.rule.match(error) is None
+        if explains or not error:
+            return from_rule[:_LONGEST_ERROR]
+    if error:
+        return error
+    if from_rule:
+        return from_rule[:_LONGEST_ERROR]
+    for line in message.split("\n"):
+        if line.strip():
+            return line.strip()[:_LONGEST_ERROR]
+    return ""
+
+
+def _last_error(message: str, traceback: str) -> str:
     summary = [line.strip() for line in message.split("\n")]
     last_lines_first = [line.strip() for line in reversed(traceback.split("\n"))]
     for shape in (_ERROR, _ASSERT):
@@ -158,24 +196,23 @@ def _error_of_test(message: str, traceback: str, top: Match | None) -> str:
             match = shape.match(line[:_LONGEST_LINE])
             if match is not None:
                 return match[1].strip()
-    from_rule = top.line.text.removeprefix("E").strip() if top is not None else ""
-    if from_rule:
-        return from_rule[:_LONGEST_ERROR]
-    for line in summary:
-        if line:
-            return line[:_LONGEST_ERROR]
     return ""
 
 
-def key_lines(lines: tuple[LogLine, ...]) -> tuple[LogLine, ...]:
-    """The lines that tell what happened, in their order.
+def key_lines(lines: tuple[LogLine, ...], error: str = "") -> tuple[LogLine, ...]:
+    """The lines that tell what happened, in their order, the error's among them.
 
     Where there are too many, errors and the last lines stay.
     """
-    candidates = [line for line in lines if _KEY_LINE.match(line.text)]
+    candidates = []
+    for line in lines:
+        says_error = bool(error) and error in line.text
+        if says_error or _KEY_LINE.match(line.text):
+            candidates.append(line)
 
     def rank(index: int) -> tuple[bool, int]:
-        is_error = candidates[index].text.startswith(("E", "FAILED"))
+        text = candidates[index].text
+        is_error = text.startswith(("E", "FAILED")) or (bool(error) and error in text)
         return (not is_error, -index)
 
     best = sorted(range(len(candidates)), key=rank)[:MOST_LINES]

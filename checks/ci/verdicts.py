@@ -100,6 +100,8 @@ def _failure(case: AttributionInput, attribution: Attribution) -> Failure:
     evidence = list(attribution.evidence)
     if observed.rule or observed.structured:
         evidence.append(_classification(observed))
+    if observed.named is not None and observed.error not in observed.named.text:
+        evidence.append(Evidence(Message(Reason.NAMED), line=observed.named))
     return Failure(
         category=observed.category,
         cause=attribution.cause,
@@ -135,12 +137,14 @@ def _main_failure(failures: list[Failure], observed: tuple[ObservedFailure, ...]
     """
     deadly_rules = {failure.rule for failure in observed if failure.whole_job}
 
-    def rank(failure: Failure) -> tuple[bool, int, int]:
+    def rank(failure: Failure) -> tuple[bool, int, int, bool]:
         killed_job = not failure.test and failure.rule in deadly_rules
         # Where that has no known cause, the results of the tests still matter more.
         explains_all = killed_job and failure.cause is not Cause.UNKNOWN
         cause = _SPEAKS_FIRST.index(failure.cause)
-        return (not explains_all, cause, _SUREST_FIRST.index(failure.confidence))
+        # A device that failed tells more than an assertion that did.
+        is_plain = failure.category is Category.TEST_FAILURE
+        return (not explains_all, cause, _SUREST_FIRST.index(failure.confidence), is_plain)
 
     return min(failures, key=rank)
 

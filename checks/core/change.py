@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from checks.core.finding import Side
+from checks.core.observation import DeviceObservation
 from checks.core.tree import MemoryTree, OverlayTree, Tree
 from checks.lang.ir.memo import WithMemo
 from checks.lang.ir.source_file import Function, SourceFile
@@ -96,6 +97,10 @@ class ChangeSet(WithMemo):
     pull: PullRequest = field(default_factory=PullRequest)
     base_rev: str = ""
     head_rev: str = ""
+    # Changed files that are too much work: no rule reads them, and the report says so.
+    left_out: frozenset[str] = frozenset()
+    # What was seen when the device code of both sides ran; nothing where it was not run.
+    observations: tuple[DeviceObservation, ...] = ()
     _units: dict[tuple[Side, str], SourceFile | None] = field(default_factory=dict, repr=False)
 
     def tree(self, side: Side) -> Tree:
@@ -118,7 +123,7 @@ class ChangeSet(WithMemo):
 
     def _parse(self, path: str, side: Side) -> SourceFile | None:
         data = self.tree(side).read(path)
-        if data is None:
+        if data is None or self._is_left_out(path, side):
             return None
         # Most files that rules look at are the same on both sides, and parsing takes long.
         other_side = Side.BASE if side is Side.HEAD else Side.HEAD
@@ -126,6 +131,23 @@ class ChangeSet(WithMemo):
         if parsed is not None and self.tree(other_side).read(path) == data:
             return parsed
         return parse(path, data)
+
+    def _is_left_out(self, path: str, side: Side) -> bool:
+        if not self.left_out:
+            return False
+        return path in self._paths_left_out[side]
+
+    @cached_property
+    def _paths_left_out(self) -> dict[Side, set[str]]:
+        files = [file for file in self.files if file.path in self.left_out]
+        return {
+            Side.BASE: {file.base_path for file in files if file.base_path},
+            Side.HEAD: {file.head_path for file in files if file.head_path},
+        }
+
+    def without(self, paths: Iterable[str]) -> ChangeSet:
+        """The same change, of which no rule reads the files `paths`."""
+        return replace(self, left_out=frozenset(paths), _units={})
 
     def changed(self, path: str) -> FileChange | None:
         """The change of `path` (as named in the head, or in the base when deleted)."""
@@ -137,13 +159,21 @@ class ChangeSet(WithMemo):
 
     def touches(self, path: str, start: int, end: int) -> bool:
         """Whether the change added or altered any head line in `start`..`end` of `path`."""
-        file = self.changed(path)
-        if file is None:
-            return False
-        for hunk in file.hunks:
-            if hunk.head_start <= end and start < hunk.head_start + hunk.head_len:
-                return True
-        return False
+        starts, ends = self._written_lines(path)
+        # Hunks do not overlap: of those that begin early enough the last one reaches furthest.
+        last = bisect_right(starts, end) - 1
+        return last >= 0 and start < ends[last]
+
+    def _written_lines(self, path: str) -> tuple[list[int], list[int]]:
+        """Where each hunk of `path` begins in the head, and where the line after it is."""
+
+        def places() -> tuple[list[int], list[int]]:
+            file = self.changed(path)
+            hunks = sorted(file.hunks, key=lambda hunk: hunk.head_start) if file else []
+            starts = [hunk.head_start for hunk in hunks]
+            return starts, [hunk.head_start + hunk.head_len for hunk in hunks]
+
+        return self.memo((Hunk, path), places)
 
     def changed_functions(self) -> Iterator[tuple[Function | None, Function | None]]:
         """(base, head) of every function in which a line was added or removed.
@@ -161,12 +191,12 @@ class ChangeSet(WithMemo):
         head_functions = head.functions if head is not None else ()
         base_by_name = {f.qualname: f for f in base_functions}
         head_by_name = {f.qualname: f for f in head_functions}
-        written = _functions_at(head_functions, file.head_lines())
+        written = head.functions_on(file.head_lines()) if head is not None else []
         pairs: list[tuple[Function | None, Function | None]] = []
         for function in written:
             pairs.append((base_by_name.get(function.qualname), function))
         written_names = {f.qualname for f in written}
-        for function in _functions_at(base_functions, file.base_lines()):
+        for function in base.functions_on(file.base_lines()) if base is not None else ():
             if function.qualname not in written_names:
                 pairs.append((function, head_by_name.get(function.qualname)))
         return pairs
@@ -190,15 +220,3 @@ class ChangeSet(WithMemo):
             units.pop((Side.HEAD, path), None)
         head = OverlayTree(self.head, files)
         return replace(self, head=head, _units=units)
-
-
-def _functions_at(functions: Iterable[Function], lines: set[int]) -> list[Function]:
-    """The functions that hold one of `lines`."""
-    ordered = sorted(lines)
-    return [f for f in functions if any_line_in(ordered, f.start_line, f.end_line)]
-
-
-def any_line_in(lines: Sequence[int], first: int, last: int) -> bool:
-    """Whether one of `lines`, which are in order, is one of `first` to `last`."""
-    place = bisect_left(lines, first)
-    return place < len(lines) and lines[place] <= last

@@ -21,7 +21,7 @@ from checks.core.code import (
 )
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Severity, Side
-from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.source_file import Function, SourceFile, group_by
 from checks.lang.ir.stmt import GuardedStmt, Stmt, guarded_statements
 
 
@@ -148,7 +148,8 @@ def changed_functions(change: ChangeSet, config: Config) -> tuple[ChangedFunctio
 
 def _pair_functions(change: ChangeSet, config: Config) -> Iterator[ChangedFunction]:
     pairs = list(change.changed_functions())
-    removed = [base for base, head in pairs if base is not None and head is None]
+    gone = [base for base, head in pairs if base is not None and head is None]
+    removed = group_by(gone, lambda function: function.name)
     for base, head in pairs:
         if head is None or config.is_test(head.path):
             continue
@@ -157,17 +158,16 @@ def _pair_functions(change: ChangeSet, config: Config) -> Iterator[ChangedFuncti
             continue
         if base is None:
             # Moved code is not new: a rule that compares with the base has to see what it was.
-            base = _moved_from(head, removed, change)
+            base = _moved_from(head, removed.get(head.name, []), change)
         base_unit = change.unit(base.path, Side.BASE) if base is not None else None
         yield ChangedFunction(head, unit, base, base_unit, change)
 
 
-def _moved_from(head: Function, removed: list[Function], change: ChangeSet) -> Function | None:
+def _moved_from(head: Function, same_name: list[Function], change: ChangeSet) -> Function | None:
     """The one function of this name that went away.
 
     One in the same file (it changed its namespace or class) comes before one in any other file.
     """
-    same_name = [function for function in removed if function.name == head.name]
     file = change.changed(head.path)
     base_path = file.base_path if file is not None else None
     same_file = [function for function in same_name if function.path == base_path]

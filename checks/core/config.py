@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -139,6 +140,15 @@ class GpuJob:
 
 
 @dataclass(frozen=True, slots=True)
+class CIConfig:
+    """CI jobs. `aliases` are the short names that people write for a job: for each, the names that
+    the job has or had, the first that a commit has counts."""
+
+    # A dict has no hash, and configurations are keys of memos; they are still compared by it.
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All that a repository may say about itself; one field for each table of the file."""
 
@@ -152,6 +162,7 @@ class Config:
     family: tuple[Family, ...] = ()
     hardware: tuple[Hardware, ...] = ()
     gpu_job: tuple[GpuJob, ...] = ()
+    ci: CIConfig = field(default_factory=CIConfig)
 
     def is_test(self, path: str) -> bool:
         """Whether `path` is a test file."""

@@ -41,12 +41,18 @@ def override(defaults: T, table: Mapping[str, Any], where: str) -> T:
 
 
 def _value(kind: Any, value: Any, name: str) -> Any:
-    """`value` as a field of type `kind`: a string, number, switch, or list of strings or tables."""
+    """`value` as a field of type `kind`: a string, number, switch, list, or table of lists."""
+    if get_origin(kind) is Mapping:
+        item_kind = get_args(kind)[1]
+        table = _table(value, name)
+        return {key: _value(item_kind, item, f"{name}.{key}") for key, item in table.items()}
     if get_origin(kind) is tuple:
         return _tuple(get_args(kind)[0], value, name)
     # To Python, True is an int.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise ConfigError("type", key=name, wanted=kind.__name__)
+    if kind is int and value < 0:
+        raise ConfigError("negative", key=name)
     return value
 
 

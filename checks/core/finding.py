@@ -15,6 +15,9 @@ from typing import Any
 
 from checks.core.rule_ids import former_id
 
+# The form of `Finding.fingerprint`; no rule has an id of this form.
+FINGERPRINT = re.compile(r"[0-9a-f]{16}")
+
 
 class Severity(StrEnum):
     """How a finding is to be taken.
@@ -141,6 +144,23 @@ class KernelRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Execution:
+    """What device code did when it ran on a CPU.
+
+    `inputs` are names and values of the smallest input that shows it; `schedule` is the number of
+    the order in which threads and blocks ran (0 ascending, 1 descending, others are seeds of a
+    random order); `command` shows it again offline.
+    """
+
+    op: str
+    inputs: tuple[tuple[str, str], ...]
+    expected: str
+    got: str
+    schedule: int
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class PastFailure:
     """The same failure seen elsewhere: `where` is a revision or a pull request."""
 
@@ -178,6 +198,7 @@ Evidence = (
     | Sibling
     | Definition
     | KernelRun
+    | Execution
     | PastFailure
     | RecordDiff
     | DerivationStep
@@ -201,7 +222,8 @@ class Edit:
 class Fix:
     """A patch.
 
-    `verified` is set by the review alone, after the rule was run again on the patched tree.
+    `verified` is set by the review, after the rule was run again on the patched tree, or by a rule
+    that has followed the patched code itself.
     """
 
     edits: tuple[Edit, ...]

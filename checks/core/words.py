@@ -18,8 +18,19 @@ def may_contain(text: str | bytes, *words: str) -> bool:
     final, a True means "look closer".
     """
     if isinstance(text, bytes):
-        return all(word.encode() in text for word in words)
+        return all(as_bytes(word) in text for word in words)
     return all(word in text for word in words)
+
+
+def as_bytes(text: str) -> bytes:
+    """`text` as it stands in a file: what came from the bytes of a name is those bytes again.
+
+    Git's names are bytes, and Python's strings may hold half of a pair; neither is an error here.
+    """
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
 
 
 def has_word(code: str, name: str) -> bool:
@@ -49,7 +60,7 @@ def find_word(data: bytes, word: str) -> list[tuple[int, str]]:
 
     Lines count from 1; the text is without its line end. A line with several hits is given once.
     """
-    needle = word.encode()
+    needle = as_bytes(word)
     if not needle:
         return []
     hits: list[tuple[int, str]] = []

@@ -1,6 +1,6 @@
 """What a serving engine is made of, as far as several rules ask for it.
 
-Device ops and their calls: `ops`, `call_targets`. Messages between processes: `messages`,
+Device ops and their calls: `ops`, `calls`. Messages between processes: `messages`,
 `message_roles`, `struct_layouts`, `cpp_places`, `bitfields`. Tensors, and the names under which a
 batch holds them: `tensors`, `keys`, `indices`. Copies of one thing for different hardware:
 `siblings`, `hardware_reach`. What a change consists of: `change_facts`, `impact_tags`. What a

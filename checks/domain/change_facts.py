@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import PurePosixPath
 
 from checks.core.change import ChangeSet, FileChange
@@ -95,7 +96,7 @@ class Area:
     removed: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Facts:
     """Everything that is known of a change; `topics` are its impact tags."""
 
@@ -114,6 +115,14 @@ class Facts:
     @property
     def removed(self) -> int:
         return sum(f.removed for f in self.files)
+
+    def functions_of(self, path: str) -> list[FunctionFact]:
+        """What is known of the functions of one file."""
+        return self._functions_by_path.get(path, [])
+
+    @cached_property
+    def _functions_by_path(self) -> dict[str, list[FunctionFact]]:
+        return group_by(self.functions, lambda function: function.path)
 
     def of_kind(self, *kinds: str) -> tuple[FileFact, ...]:
         return tuple(f for f in self.files if f.kind in kinds)
@@ -184,8 +193,8 @@ def _units(change: ChangeSet, file: FileChange) -> tuple[SourceFile | None, Sour
     """The file in the base and in the head; symbolic links and submodules have no source."""
     if file.mode != "file":
         return None, None
-    base = change.unit(file.base_path, Side.BASE) if file.base_path else None
-    head = change.unit(file.head_path) if file.head_path else None
+    base = change.base_unit(file)
+    head = change.head_unit(file)
     return base, head
 
 
@@ -226,7 +235,7 @@ def _nameless(change: ChangeSet, function: Function, side: Side) -> tuple[str, s
     """What stays when a function gets another name: its file, its owner, and its text without the
     name."""
     unit = change.unit(function.path, side)
-    text = unit.text(function.start_line, function.end_line) if unit is not None else ""
+    text = unit.text_of(function) if unit is not None else ""
     return function.path, function.owner, text.replace(function.name, "")
 
 
@@ -319,7 +328,7 @@ def _qualified_name(constant: Constant) -> str:
 
 
 def _line(unit: SourceFile, constant: Constant | None) -> str:
-    return unit.text(constant.line).strip() if constant is not None else ""
+    return unit.excerpt(constant.line) if constant is not None else ""
 
 
 def _areas(files: tuple[FileFact, ...]) -> tuple[Area, ...]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.domain.call_targets import CallTarget, CallTargets, nearest_imports
+from checks.domain.calls.names import nearest_imports
+from checks.domain.calls.targets import CallTarget, CallTargets
 from checks.domain.keys import asks_platform, product_files
 from checks.domain.ops import arguments, expressions_of
 from checks.lang.ir import expr as E
@@ -189,7 +190,7 @@ class FieldReaders:
             if unit is None:
                 continue
             for function in unit.functions:
-                text = unit.text(function.start_line, function.end_line)
+                text = unit.text_of(function)
                 if f".{name}" not in text:
                     continue
                 for guarded in guarded_statements(function.body):

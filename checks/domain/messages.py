@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.core.words import word_regex
+from checks.core.words import as_bytes, word_regex
 from checks.domain.cpp_places import Move, moves
 from checks.domain.message_roles import END_WORDS, may_hand_over_address, role_of, snake
 from checks.domain.ops import calls_of
@@ -87,7 +87,7 @@ class Messages:
 
     def _ends_in(self, unit: SourceFile) -> Iterator[MessageEnd]:
         for function in unit.functions:
-            text = unit.text(function.start_line, function.end_line)
+            text = unit.text_of(function)
             if may_hand_over_address(text):
                 yield from self._ends_of_function(function, unit)
 
@@ -180,7 +180,7 @@ class Messages:
 
 def _addresses_variable_of(struct: str, data: bytes) -> bool:
     """Whether a file takes the address of something that it declares with the type `struct`."""
-    declaration = re.compile(rf"{word_regex(struct)}[\s*&/]+([A-Za-z_][^;]*)".encode())
+    declaration = re.compile(as_bytes(rf"{word_regex(struct)}[\s*&/]+([A-Za-z_][^;]*)"))
     variables: set[bytes] = set()
     for declared in declaration.findall(data):
         variables.update(_WORD.findall(declared))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
 from checks.core.tree import Tree
-from checks.core.words import word_regex
+from checks.core.words import as_bytes, word_regex
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Binding, Function, Op, SourceFile
 from checks.lang.ir.stmt import (
@@ -203,7 +203,7 @@ def _calls_in(unit: SourceFile, op: OpInfo) -> Iterator[OpCall]:
 
 def files_calling(name: str, tree: Tree) -> list[str]:
     """The Python files in which `name` may be called."""
-    call = re.compile(_call_pattern(name).encode())
+    call = re.compile(as_bytes(_call_pattern(name)))
     paths = tree.paths_containing(name, "python")
     return [path for path in paths if call.search(tree.read(path) or b"")]
 
@@ -211,7 +211,7 @@ def files_calling(name: str, tree: Tree) -> list[str]:
 def functions_calling(name: str, unit: SourceFile) -> list[Function]:
     """The functions of a Python file in which `name` may be called."""
     call = re.compile(_call_pattern(name))
-    return [f for f in unit.functions if call.search(unit.text(f.start_line, f.end_line))]
+    return [f for f in unit.functions_naming(name) if call.search(unit.text_of(f))]
 
 
 def _call_pattern(name: str) -> str:

@@ -175,7 +175,7 @@ def shared_grams(
 def _grams_of(function: Function, unit: SourceFile) -> frozenset[tuple[str, ...]]:
     # Kept, because one function is compared with every function of several files.
     key = (_grams_of, function.start_line, function.end_line)
-    return unit.memo(key, lambda: _grams(unit.text(function.start_line, function.end_line)))
+    return unit.memo(key, lambda: _grams(unit.text_of(function)))
 
 
 def _grams(text: str) -> frozenset[tuple[str, ...]]:

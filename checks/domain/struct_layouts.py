@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
-from checks.core.words import contains_word
+from checks.core.words import as_bytes, contains_word
 from checks.eval.constants.files import path_index
 from checks.eval.constants.lookup import Constants
 from checks.eval.integers import integer_type
@@ -67,7 +67,7 @@ class StructLayouts:
         """`unit` and the files of the repository that it includes, nearest first: those in which
         the name stands."""
         tree = self._change.tree(self._side)
-        words = _WORD.findall(struct.encode())
+        words = _WORD.findall(as_bytes(struct))
         level = [unit.path]
         seen = {unit.path}
         for _ in range(_DEPTH):

@@ -57,6 +57,10 @@ def _shape(call: E.Call) -> E.Expr | None:
     return call.args[0] if call.args else None
 
 
+# Functions of Python that give a size made of other sizes.
+_SIZES = frozenset({"int", "len", "min", "max", "cdiv", "ceil_div", "round_up", "div_up"})
+
+
 def is_upper_bound(expr: E.Expr, local: dict[str, E.Expr]) -> bool:
     """Whether a size is an upper bound by its name (`max_num_seqs`), followed through one local.
 
@@ -70,9 +74,15 @@ def is_upper_bound(expr: E.Expr, local: dict[str, E.Expr]) -> bool:
             case E.Name(id=word) | E.Attr(name=word) | E.Const(value=str() as word):
                 words.add(word)
     for word in list(words):
-        if word in local:
-            words |= names_in(local[word]) - {"shape"}
+        value = local.get(word)
+        # What a function of the project makes of a maximum is its own affair.
+        if value is not None and not _is_project_call(value):
+            words |= names_in(value) - {"shape"}
     return any(_UPPER_BOUND.search(word) for word in words)
+
+
+def _is_project_call(value: E.Expr) -> bool:
+    return isinstance(value, E.Call) and E.callee(value) not in _SIZES
 
 
 def _without_slices(expr: E.Expr) -> Iterator[E.Expr]:
@@ -122,9 +132,7 @@ def allocations_of(
 
 def _allocations(key: str, unit: SourceFile, lines: set[int]) -> Iterator[TensorAllocation]:
     """The allocations of `key` in the functions that have one of `lines`."""
-    for function in unit.functions:
-        if not any(function.covers(line) for line in lines):
-            continue
+    for function in unit.functions_on(lines):
         for guarded in guarded_statements(function.body):
             stmt = guarded.stmt
             if not isinstance(stmt, Assign) or stmt.op != "=" or key_of(stmt.target) != key:

@@ -12,11 +12,13 @@ from dataclasses import replace
 
 from checks.domain.change_facts import Facts
 from checks.review import Review
+from checks.summary.change_type import change_types
 from checks.summary.changes.name_replacements import find_name_replacements
 from checks.summary.claims import claims_for
 from checks.summary.discussion import Thread, summarise_discussion
 from checks.summary.excerpts import pick_excerpts
 from checks.summary.files import rate_files
+from checks.summary.headline import headline_claims
 from checks.summary.impacts import find_impacts
 from checks.summary.merge_identical import merge_identical
 from checks.summary.model import Analysis, ChangeHistory, ChangeStep
@@ -46,6 +48,8 @@ def analyse(
         discussion = summarise_discussion(threads, review.findings)
     return Analysis(
         facts=facts,
+        headline=headline_claims(claims),
+        types=change_types(change.pull.title or history.subject, facts, claims),
         summary=summary_claims(claims),
         motivation=quote_motivation(change.pull, history),
         steps=tuple(_with_merged_claims(step) for step in steps),

@@ -48,7 +48,7 @@ def rate_files(
     fixes = dict(history.fixes_of)
     cards = []
     for file in facts.files:
-        functions = [f for f in facts.functions if f.path == file.path]
+        functions = facts.functions_of(file.path)
         claims_here = [claim for claim in claims if _points_to(claim, file.path)]
         parts = [
             _size_part(file, largest),

@@ -129,7 +129,8 @@ class BlamedCommit:
 class PullReference:
     """A pull request or issue that the title, the description or a commit names.
 
-    `how` is cherry-pick, mentioned or same-patch; `commit` is None where git does not know it.
+    `how` is cherry-pick, closes (an issue), mentioned or same-patch; `commit` is None where git
+    does not know it.
     """
 
     number: int
@@ -157,11 +158,16 @@ class ChangeHistory:
 class Analysis:
     """Everything that the page of a pull request shows.
 
+    `headline` is what the change makes different, for one sentence; `types` are kinds of
+    `checks.summary.change_type`.
+
     `dropped` are cases that the code refused before and accepts now: a risk where nothing else was
     written for them. `discussion` is None where GitHub was not asked.
     """
 
     facts: Facts
+    headline: tuple[Claim, ...]
+    types: tuple[str, ...]
     summary: tuple[Claim, ...]
     motivation: tuple[str, ...]
     steps: tuple[ChangeStep, ...]

@@ -10,8 +10,10 @@ import torch
 from ..accept import accept
 from ..cases._case import VOCAB
 from ..logprobs import logprobs
-from ..sampling import DRAFT, sample, top_k_top_p_cut
+from ..sampling import DRAFT, sample
 from ..verify import Strategy, VerifyInputs, verify
+from .inputs import random_logits
+from .selection import selection_workloads
 from .small import small_workloads
 from .workload import Call, Workload
 
@@ -30,13 +32,7 @@ def workloads() -> list[Workload]:
     found.append(_verify("rejection, one-hot draft", 256, 0.7, False, Strategy.REJECTION, None))
     found.append(_verify("block verification, dense draft", 256, 0.7, True, Strategy.BLOCK, None))
     found.append(_verify("greedy", 256, 0.0, False, Strategy.GREEDY, None))
-    found += [_sample(256), _cut(256), _accept_copy(64)]
-    return found + small_workloads()
-
-
-def random_logits(*shape: int, seed: int) -> torch.Tensor:
-    gen = torch.Generator(device="cuda").manual_seed(seed)
-    return (torch.randn(shape, generator=gen, device="cuda") * 3).bfloat16()
+    return [*found, *selection_workloads(), _accept_copy(64), *small_workloads()]
 
 
 def _logprobs(
@@ -127,36 +123,6 @@ def _torch_rejection(
     last_q = q.gather(1, at.clamp(max=width - 2))[:, 0]
     left = torch.where((accepted < width - 1)[:, None], (last_p - last_q).clamp(min=0), last_p)
     return torch.multinomial(left + 1e-20, 1)
-
-
-def _sample(rows: int) -> Workload:
-    def build(i: int) -> dict[str, Call]:
-        logits = random_logits(rows, VOCAB, seed=i)
-        seeds = torch.arange(rows, device="cuda")
-        warm = torch.full((rows,), 0.7, device="cuda")
-        return {
-            "ours": lambda: sample(logits, seeds, seeds, warm),
-            "torch": lambda: torch.multinomial((logits.float() / 0.7).softmax(dim=1), 1),
-        }
-
-    return Workload(f"sample, {rows} rows", "sampling", rows * VOCAB * 2, build)
-
-
-def _cut(rows: int) -> Workload:
-    def build(i: int) -> dict[str, Call]:
-        logits = random_logits(rows, VOCAB, seed=i)
-        warm = torch.full((rows,), 0.7, device="cuda")
-        k = torch.full((rows,), 50, device="cuda")
-        p = torch.full((rows,), 0.95, device="cuda")
-
-        def sorted_cut() -> torch.Tensor:
-            value, _ = (logits.float() / 0.7).sort(dim=1, descending=True, stable=True)
-            until = value.softmax(dim=1).cumsum(dim=1)
-            return (until < 0.95).sum(dim=1)
-
-        return {"ours": lambda: top_k_top_p_cut(logits, warm, k, p), "torch": sorted_cut}
-
-    return Workload(f"top-k 50 and top-p 0.95, {rows} rows", "sampling", rows * VOCAB * 2, build)
 
 
 def _accept_copy(batch: int) -> Workload:

@@ -5,33 +5,62 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+PEERS = ("torch eager", "torch.compile", "flashinfer", "vllm")
+WORST = "worst input us"
+
 
 def table(results: dict[str, Any]) -> str:
-    """Markdown."""
+    """Markdown; without the columns that no row has anything for."""
     device = results["device"]
     versions = f"torch {device['torch']}, triton {device['triton']}, CUDA {device['cuda']}"
+    versions += "".join(f", {name} {number}" for name, number in results.get("peers", {}).items())
     bandwidth = f"copy bandwidth {results['copy_bandwidth_tb_s']:.2f} TB/s in the same run"
+    cells = [_cells(row) for row in results["workloads"]]
+    rare = [name for name in (WORST, *PEERS[2:]) if not any(row.get(name) for row in cells)]
+    columns = [name for name in COLUMNS if name not in rare]
     lines = [
         f"{device['gpu']}, {versions}; {bandwidth}; medians over cold inputs",
         "",
-        "| work (bf16 logits, V=151,936) | floor us | graph us | eager us | x floor | at most us "
-        "| reached | torch eager | torch.compile |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| " + " | ".join(columns) + " |",
+        "|---" * len(columns) + "|",
     ]
-    return "\n".join(lines + [_line(row) for row in results["workloads"]]) + "\n"
+    for row in cells:
+        lines.append("| " + " | ".join(row.get(name, "") for name in columns) + " |")
+    return "\n".join(lines) + "\n"
 
 
-def _line(row: dict[str, Any]) -> str:
+COLUMNS = (
+    "work (bf16 logits, V=151,936)", "floor us", "graph us", WORST, "eager us", "x floor",
+    "at most us", "reached", *PEERS,
+)  # fmt: skip
+
+
+def _cells(row: dict[str, Any]) -> dict[str, str]:
+    """What stands in each column."""
     if "refused" in row:
-        return f"| {row['name']} | refused: {row['refused']} |" + " |" * 7
-    peers = [row["peers"].get(name) for name in ("torch eager", "torch.compile")]
-    ratios = [f"{peer:.0f} us ({peer / row['graph_us']:.1f} x)" if peer else "" for peer in peers]
-    limit = f"{row['at_most_us']:.1f}" if "at_most_us" in row else ""
-    reached = {True: "yes", False: "no"}.get(row.get("reached"), "")
-    return (
-        f"| {row['name']} | {row['floor_us']:.1f} | {row['graph_us']:.1f} | {row['eager_us']:.1f} "
-        f"| {row['times_floor']:.2f} | {limit} | {reached} | {ratios[0]} | {ratios[1]} |"
-    )
+        return {COLUMNS[0]: row["name"], COLUMNS[1]: f"refused: {row['refused']}"}
+    cells = {
+        COLUMNS[0]: row["name"],
+        "floor us": f"{row['floor_us']:.1f}",
+        "graph us": f"{row['graph_us']:.1f}",
+        WORST: _worst(row),
+        "eager us": f"{row['eager_us']:.1f}",
+        "x floor": f"{row['times_floor']:.2f}",
+        "at most us": f"{row['at_most_us']:.1f}" if "at_most_us" in row else "",
+        "reached": {True: "yes", False: "no"}.get(row.get("reached"), ""),
+    }
+    for name, peer in row["peers"].items():
+        cells[name] = f"{peer:.0f} us ({peer / row['graph_us']:.1f} x)"
+    return cells
+
+
+def _worst(row: dict[str, Any]) -> str:
+    """The slowest of the other kinds of inputs, and which it is."""
+    others = row.get("others")
+    if not others:
+        return ""
+    kind = max(others, key=lambda name: others[name]["ours"])
+    return f"{others[kind]['ours']:.1f} ({kind})"
 
 
 def tests_table(results: dict[str, Any], examples: int) -> str:

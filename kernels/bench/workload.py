@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Call = Callable[[], object]
 
@@ -18,4 +18,6 @@ class Workload:
     build: Callable[[int], dict[str, Call]]  # "ours", and peers by name
     at_most_floor: float | None = None  # target as a multiple of the floor
     at_most_us: float | None = None  # target in microseconds
+    # As ``build``, over other kinds of inputs by their name.
+    others: dict[str, Callable[[int], dict[str, Call]]] = field(default_factory=dict)
     compiled: bool = False  # torch.compile of the "torch" call is measured too

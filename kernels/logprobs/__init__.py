@@ -21,7 +21,7 @@ MAX_K = 64
 
 @dataclass(frozen=True)
 class Logprobs:
-    """One entry per requested row. Entries whose ``rows`` is -1 hold NaN, rank 0 and id -1."""
+    """One entry per requested row. Entries that have no row hold NaN, rank 0 and id -1."""
 
     logprob: torch.Tensor  # float32 [R], of the sampled token
     rank: torch.Tensor  # int64 [R], tokens at least as likely as the sampled one, itself included
@@ -45,8 +45,10 @@ def logprobs(
     logits      bf16/fp16/fp32 [T, V], any strides
     token_ids   int32/int64 [R]   the sampled token of each entry; None: the top-k alone is wanted
     k           0..64, at most V; a run-time number, not a compile-time one (0 has code of its own)
-    rows        int64 [R]         row of ``logits`` of each entry, -1: none; default: row r
-    temperature float32 [R]       processed mode: logits are divided by it; 0 (greedy) is read as 1
+    rows        int64 [R]         row of ``logits`` of each entry; -1, or T and more: none; default:
+                                  row r
+    temperature float32 [R]       processed mode: logits are divided by it; what is greedy (see
+                                  ``kernels.sampling``) is read as 1
     cut_logit, cut_id  float32 [R], int64 [R]   processed mode: only tokens at least as good as
                                   this one count, the rest are -inf; from
                                   ``kernels.sampling.top_k_top_p_cut``

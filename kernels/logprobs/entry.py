@@ -5,21 +5,23 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .._device import is_kept, read_id, read_logit
+from .._device import is_kept, read_id, read_logit, read_temperature
 
 
 @triton.jit
 def entry_of(
-    entry, rows_ptr, rows_stride, temperature_ptr, temperature_stride,
+    entry, total, rows_ptr, rows_stride, temperature_ptr, temperature_stride,
     cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,
 ):  # fmt: skip
-    """Row of the logits (-1 for none), temperature, and the last kept token of one entry."""
+    """Row of the logits (-1 for none, or beyond the ``total`` there are), temperature, and the last
+    kept token of one entry."""
     row = entry
     if rows_ptr is not None:
         row = tl.load(rows_ptr + entry * rows_stride)
+        row = tl.where(row < total, row, -1)
     temperature = 1.0
     if temperature_ptr is not None:
-        temperature = tl.load(temperature_ptr + entry * temperature_stride)
+        temperature = read_temperature(tl.load(temperature_ptr + entry * temperature_stride))
         temperature = tl.where(temperature == 0.0, 1.0, temperature)
     cut_logit = float("-inf")
     cut_id = tl.full([], 0, tl.int32)

@@ -20,17 +20,18 @@ from .._device import (
 )
 from .._tiles import VECTOR
 from .entry import entry_of, read_tokens, sampled_logit
+from .search import search_groups, slots
 
 WARPS = 8
+REGISTERS = 64  # what an ordinary row needs; a search among groups may spill
 SCORE_WARPS = 1  # without top k
 TOGETHER = 64  # tokens that are ordered at a time, and classes of chunks: at least the largest k
 ROOM = 128  # groups and tokens that a threshold may let through
 ROUND = 32  # picked groups looked into at a time
-COUNTS = 4  # words for them in the scratch memory; three are used
+COUNTS = 4  # words for them in the scratch memory
 UNIT = tl.constexpr(
     float(1 << 36)
 )  # of a sum of exponentials up to V = 2**26, the largest of which is 1
-SCAN = 1024  # tokens looked at together when a row is searched
 
 
 def merge_chunks_of_rows(
@@ -58,20 +59,22 @@ def merge_chunks_of_rows(
             entries, logits.shape[1], chunks, k,
             **options, CHUNKS=wide,
             GROUPS=max(TOGETHER, triton.next_power_of_2(groups)), BITS=ORDER_BITS[logits.dtype],
-            TOGETHER=TOGETHER, ROOM=ROOM, ROUND=ROUND, COUNTS=COUNTS, SCAN=SCAN,
-            TOP=k > 0, num_warps=WARPS if k else SCORE_WARPS, **after_another(),
+            TOGETHER=TOGETHER, ROOM=ROOM, ROUND=ROUND, COUNTS=COUNTS,
+            TOP=k > 0, num_warps=WARPS if k else SCORE_WARPS, maxnreg=REGISTERS if k else None,
+            **after_another(),
         )  # fmt: skip
     return logprob[0], rank, topk_ids, topk_logprobs, logprob[1]
 
 
 @triton.jit(
     do_not_specialize=[
-        "token_stride", "rows_stride", "temperature_stride", "cut_logit_stride", "cut_id_stride",
+        "total", "token_stride", "rows_stride", "temperature_stride", "cut_logit_stride",
+        "cut_id_stride",
         "entries", "chunks", "k",
     ]
 )  # fmt: skip
 def _merge_kernel(
-    logits_ptr, logits_stride_t, logits_stride_v,  # [T, V]
+    logits_ptr, logits_stride_t, logits_stride_v, total,  # [T, V], T
     token_ptr, token_stride,  # int [R]
     rows_ptr, rows_stride,  # int64 [R]
     temperature_ptr, temperature_stride,  # float32 [R]
@@ -85,11 +88,11 @@ def _merge_kernel(
     GROUPS: tl.constexpr,
     BITS: tl.constexpr, TOGETHER: tl.constexpr, ROOM: tl.constexpr, ROUND: tl.constexpr,
     COUNTS: tl.constexpr,
-    SCAN: tl.constexpr, TOP: tl.constexpr, PDL: tl.constexpr,
+    TOP: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     entry = tl.program_id(0).to(tl.int64)
     row, temperature, cut_logit, cut_id = entry_of(
-        entry, rows_ptr, rows_stride, temperature_ptr, temperature_stride,
+        entry, total, rows_ptr, rows_stride, temperature_ptr, temperature_stride,
         cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,
     )  # fmt: skip
     row_ptr = logits_ptr + row * logits_stride_t
@@ -148,7 +151,7 @@ def _merge_kernel(
             # groups. NaN lets none.
             reach = tops >= tl.where(threshold > float("-inf"), threshold, float("nan"))
             tl.debug_barrier()
-            slot = _slots(counts_at, reach)
+            slot = slots(counts_at, reach)
             # While the slots are on their way.
             origin, log_total = _score(
                 entry,
@@ -175,10 +178,10 @@ def _merge_kernel(
                     cut_logit, cut_id, HAS_CUT, CHUNK, GROUP, ROOM, ROUND,
                 )  # fmt: skip
             if found > ROOM:
-                found = _search_row(
-                    order_key(threshold, BITS), k, tokens_at, row_ptr, logits_stride_v, vocab,
-                    cut_logit, cut_id,
-                    HAS_CUT, SCAN, BITS,
+                found = search_groups(
+                    k, tops, chunks, counts_at + 3, chunks_at, tokens_at, row_max_ptr, row_ptr,
+                    logits_stride_v, vocab, cut_logit, cut_id, HAS_CUT, CHUNK, GROUP, CHUNKS,
+                    GROUPS, TOGETHER, BITS,
                 )  # fmt: skip
                 tl.debug_barrier()
             for start in range(0, found, TOGETHER):
@@ -277,7 +280,7 @@ def _groups_of_chunks(
         there = (place < chunks)[:, None] & (group >= 0)
         best = tl.load(row_max_ptr + group, mask=there, other=float("-inf")).to(tl.float32)
         good = best >= threshold
-        spot = _slots(counts_at + 1, good)
+        spot = slots(counts_at + 1, good)
         tl.store(chunks_at + CHUNKS + spot, group, mask=good & (spot < ROOM))
     tl.debug_barrier()
     return tl.load(counts_at + 1, volatile=True)
@@ -305,25 +308,12 @@ def _tokens_of_groups(
         there = (place < picked)[:, None] & (id < vocab)
         x = read_tokens(row_ptr, logits_stride_v, id, there, cut_logit, cut_id, HAS_CUT)
         reach = x >= threshold
-        slot = _slots(count_at, reach)
+        slot = slots(count_at, reach)
         fits = reach & (slot < ROOM)
         tl.store(groups_at + ROOM + slot * 2, id, mask=fits)
         tl.store(groups_at + ROOM + slot * 2 + 1, x.to(tl.int32, bitcast=True), mask=fits)
     tl.debug_barrier()
     return tl.load(count_at, volatile=True)
-
-
-@triton.jit
-def _slots(count_ptr, chosen):
-    """A slot of its own for each chosen element, counted at ``count_ptr``.
-
-    Their order is left open: what is stored there is ordered later.
-    """
-    # An address that looks different in each lane: for one that does not the compiler adds up whole
-    # warps first, in twenty instructions an element, of which nearly none is chosen.
-    return tl.atomic_add(
-        count_ptr + tl.where(chosen, 0, 1), 1, mask=chosen, sem="relaxed", scope="cta"
-    )
 
 
 @triton.jit
@@ -334,61 +324,3 @@ def _found_tokens(tokens_at, start, found, N: tl.constexpr):
     id = tl.load(tokens_at + place * 2, mask=place < found, other=2147483647)
     x = tl.load(tokens_at + place * 2 + 1, mask=place < found, other=-8388608)
     return id, x.to(tl.float32, bitcast=True)
-
-
-@triton.jit
-def _search_row(
-    threshold, k, tokens_at, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
-    HAS_CUT: tl.constexpr, SCAN: tl.constexpr, BITS: tl.constexpr,
-):  # fmt: skip
-    """Stores exactly the k best tokens, for a row of long ties or whose best tokens are neighbours.
-
-    ``threshold`` is a key that k tokens reach; in a row of ties (all but a few tokens masked, say)
-    no larger one is.
-    """
-    above = _count_above(
-        threshold, row_ptr, logits_stride_v, vocab, cut_logit, cut_id, HAS_CUT, SCAN, BITS
-    )
-    if above >= k:
-        # The k-th best key, bit by bit: one pass over the row, from L2, a bit.
-        threshold = tl.full([], 0, tl.uint32)
-        bit = tl.full([], 1 << (BITS - 1), tl.uint32)
-        for _bit in range(BITS):
-            higher = threshold | bit
-            count = _count_above(
-                higher - 1, row_ptr, logits_stride_v, vocab, cut_logit, cut_id, HAS_CUT, SCAN, BITS
-            )
-            threshold = tl.where(count >= k, higher, threshold)
-            # The last count that was too small is that of the keys above the final threshold.
-            above = tl.where(count >= k, above, count)
-            bit = bit >> 1
-    room = k - above
-    tied_before = 0
-    found = 0
-    for start in range(0, vocab, SCAN):
-        id = start + tl.arange(0, SCAN)
-        x = read_tokens(row_ptr, logits_stride_v, id, id < vocab, cut_logit, cut_id, HAS_CUT)
-        key = order_key(x, BITS)
-        tied = ((id < vocab) & (key == threshold)).to(tl.int32)
-        number = tied_before + tl.cumsum(tied, 0)
-        chosen = ((id < vocab) & (key > threshold)) | ((tied > 0) & (number <= room))
-        spot = found + tl.cumsum(chosen.to(tl.int32), 0) - 1
-        tl.store(tokens_at + spot * 2, id, mask=chosen)
-        tl.store(tokens_at + spot * 2 + 1, x.to(tl.int32, bitcast=True), mask=chosen)
-        tied_before += tl.sum(tied)
-        found += tl.sum(chosen.to(tl.int32))
-    return found
-
-
-@triton.jit
-def _count_above(
-    threshold, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
-    HAS_CUT: tl.constexpr, SCAN: tl.constexpr, BITS: tl.constexpr,
-):  # fmt: skip
-    """How many tokens of a row have a larger key."""
-    count = tl.zeros([SCAN], tl.int32)
-    for start in range(0, vocab, SCAN):
-        id = start + tl.arange(0, SCAN)
-        x = read_tokens(row_ptr, logits_stride_v, id, id < vocab, cut_logit, cut_id, HAS_CUT)
-        count += ((id < vocab) & (order_key(x, BITS) > threshold)).to(tl.int32)
-    return tl.sum(count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .._logits import processed_logits
+from .._logits import processed_logits, read_temperature
 
 
 def logprobs_reference(
@@ -20,10 +20,11 @@ def logprobs_reference(
     vocab = logits.shape[1]
     if rows is None:
         rows = torch.arange(logits.shape[0], device=logits.device)
-    present = rows >= 0  # [R]
-    x = processed_logits(logits[rows.clamp(min=0)], cut_logit, cut_id)  # [R, V]
+    present = (rows >= 0) & (rows < len(logits))  # [R]
+    x = processed_logits(logits[torch.where(present, rows, 0)], cut_logit, cut_id)  # [R, V]
     scale = torch.ones(len(rows), dtype=torch.float64, device=x.device)
     if temperature is not None:
+        temperature = read_temperature(temperature)
         scale = torch.where(temperature == 0, 1.0, temperature.double())
 
     # The max goes first: next to the largest float32 a logarithm would be rounded away, in float64

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, after_another, wait_for_another
+from .._device import LARGEST, LOG2E, after_another, wait_for_another
 from .._tiles import (
     WARPS,
     count_at_least,
@@ -59,12 +59,13 @@ def _chunks_per_program(rows: int, chunks: int) -> int:
 
 @triton.jit(
     do_not_specialize=[
-        "token_stride", "rows_stride", "temperature_stride", "cut_logit_stride", "cut_id_stride",
+        "total", "token_stride", "rows_stride", "temperature_stride", "cut_logit_stride",
+        "cut_id_stride",
         "chunks", "per_program", "k",
     ]
 )  # fmt: skip
 def _chunk_kernel(
-    logits_ptr, logits_stride_t, logits_stride_v,  # [T, V]
+    logits_ptr, logits_stride_t, logits_stride_v, total,  # [T, V], T
     token_ptr, token_stride,  # int [R]
     rows_ptr, rows_stride,  # int64 [R]
     temperature_ptr, temperature_stride,  # float32 [R]
@@ -80,7 +81,7 @@ def _chunk_kernel(
     entry = (program // programs).to(tl.int64)
     first = (program % programs) * per_program
     row, temperature, cut_logit, cut_id = entry_of(
-        entry, rows_ptr, rows_stride, temperature_ptr, temperature_stride,
+        entry, total, rows_ptr, rows_stride, temperature_ptr, temperature_stride,
         cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,
     )  # fmt: skip
     if row >= 0:
@@ -99,13 +100,17 @@ def _chunk_kernel(
             if HAS_CUT:
                 tile = cut_tile(tile, chunk, cut_logit, cut_id, CHUNK)
             best = group_max(tile, CHUNK, GROUP, PACKED)
+            largest = tl.max(best)
             at = entry * chunks + chunk
             if k > 0:
                 # A max is one of its inputs, so the logits' own type holds it exactly.
+                if HAS_CUT:
+                    # Read as the largest float32, which a half cannot hold.
+                    best = tl.where(best == LARGEST, float("inf"), best)
                 group = at * (CHUNK // GROUP) + tl.arange(0, CHUNK // GROUP)
                 tl.store(group_max_ptr + group, best.to(group_max_ptr.dtype.element_ty))
-            top, total = sum_exponentials(tile, tl.max(best), scale, PACKED)
+            top, mass = sum_exponentials(tile, largest, scale, PACKED)
             tl.store(partial_ptr + at * 2, top)
-            tl.store(partial_ptr + at * 2 + 1, total)
+            tl.store(partial_ptr + at * 2 + 1, mass)
             if token_ptr is not None:
                 tl.store(at_least_ptr + at, count_at_least(tile, sampled, PACKED))

@@ -37,7 +37,7 @@ def logprobs_triton(
     """See ``kernels.logprobs.logprobs``; ``chunk`` and ``group`` are smaller in tests only."""
     entries = logits.shape[0] if rows is None else rows.shape[0]
     arguments = (
-        logits, logits.stride(0), logits.stride(1),
+        logits, logits.stride(0), logits.stride(1), logits.shape[0],
         *_with_stride(token_ids), *_with_stride(rows), *_with_stride(temperature),
         *_with_stride(cut_logit), *_with_stride(cut_id),
     )  # fmt: skip

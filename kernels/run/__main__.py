@@ -68,7 +68,7 @@ def _cases(op: str, events: Events) -> Iterable[Any]:
     from importlib import import_module
 
     try:
-        return tuple(import_module(f"kernels.cases.{op}").CASES)
+        return tuple(import_module(f"..cases.{op}", __package__).CASES)
     except Exception as error:
         events.note("import-failed", error=_said(error))
         return ()

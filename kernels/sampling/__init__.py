@@ -7,6 +7,9 @@ top-k/top-p samplers, which keep an approximate set, or more than k tokens on ti
 A kept set is named by its last token: every token with a larger logit, or the same logit and an id
 not above it, is kept. So the set costs two numbers a row, other kernels apply it while they load
 logits, and no masked copy exists.
+
+Every op reads a temperature alike: 0 is greedy, and so is what is not a normal positive number
+(negative, subnormal, NaN); above 2**100 all finite logits are equally likely.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ __all__ = [
     "expand_sampling_params",
     "sample",
     "top_k_top_p_cut",
+    "top_k_top_p_sample",
     "top_p_candidates",
 ]
 
@@ -62,12 +66,55 @@ def top_k_top_p_cut(
     args.optional("top_k", top_k, ("R",), INTS)
     args.optional("top_p", top_p, ("R",), FLOAT32)
     if use_triton(args.op, logits.device):
-        from .cut import top_k_top_p_cut_triton
+        from .cut import select_triton
 
-        return top_k_top_p_cut_triton(logits, temperature, top_k, top_p)
+        return select_triton(logits, temperature, top_k, top_p)[:2]
     from .reference import top_k_top_p_cut_reference
 
     return top_k_top_p_cut_reference(logits, temperature, top_k, top_p)[:2]
+
+
+def top_k_top_p_sample(
+    logits: torch.Tensor,
+    seeds: torch.Tensor,
+    positions: torch.Tensor,
+    temperature: torch.Tensor,
+    top_k: torch.Tensor | None = None,
+    top_p: torch.Tensor | None = None,
+    *,
+    stream: int = RECOVER,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(tokens int64 [R], cut_logit float32 [R], cut_id int64 [R]): ``top_k_top_p_cut``, and the
+    token that ``sample`` draws from what it keeps, without another pass over the logits.
+
+    The arguments are those of the two. Chunks are weighed in another order than ``sample`` does:
+    where a draw falls within rounding of a boundary the two may differ by one token.
+
+    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
+    together.
+    """
+    args = Args("sampling.top_k_top_p_sample")
+    args.tensor("logits", logits, ("R", "V"), LOGITS)
+    if args.sizes["V"] < 1:
+        raise args.fail("logits must have at least one column")
+    args.tensor("seeds", seeds, ("R",), INT64)
+    args.tensor("positions", positions, ("R",), INT64)
+    args.tensor("temperature", temperature, ("R",), FLOAT32)
+    args.optional("top_k", top_k, ("R",), INTS)
+    args.optional("top_p", top_p, ("R",), FLOAT32)
+    args.integer("stream", stream, 0, 2)
+    if use_triton(args.op, logits.device):
+        from .cut import select_triton
+
+        cut_logit, cut_id, tokens = select_triton(
+            logits, temperature, top_k, top_p, (seeds, positions, stream)
+        )
+        return tokens, cut_logit, cut_id
+    from .reference import sample_reference, top_k_top_p_cut_reference
+
+    cut = top_k_top_p_cut_reference(logits, temperature, top_k, top_p)[:2]
+    tokens = sample_reference(logits, seeds, positions, temperature, cut, stream, chunk=CHUNK)[0]
+    return tokens, *cut
 
 
 def sample(

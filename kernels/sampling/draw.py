@@ -8,7 +8,15 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, after_another, pick, read_cut, uniforms, wait_for_another
+from .._device import (
+    LOG2E,
+    after_another,
+    pick,
+    read_cut,
+    read_temperature,
+    uniforms,
+    wait_for_another,
+)
 from .._tiles import (
     WARPS,
     best_of_row,
@@ -76,7 +84,7 @@ def _sample_stats_kernel(
     cut_logit, cut_id = read_cut(cut_logit_ptr, cut_id_ptr, row, True)
     stream_stats(
         logits_ptr + row * stride_r, stride_v, vocab, cut_logit, cut_id,
-        tl.load(temperature_ptr + row),
+        read_temperature(tl.load(temperature_ptr + row)),
         first, tl.minimum(first + per_program, chunks), partial_ptr + row * chunks * 2,
         cut_logit_ptr is not None, CHUNK, PACKED,
     )  # fmt: skip
@@ -93,7 +101,7 @@ def _sample_kernel(
     PDL: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
-    temperature = tl.load(temperature_ptr + row)
+    temperature = read_temperature(tl.load(temperature_ptr + row))
     chunk_uniform, token_uniform = uniforms(
         tl.load(seed_ptr + row), tl.load(position_ptr + row), STREAM
     )

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import torch
 
-from .._logits import probabilities, processed_logits
+from .._logits import probabilities, processed_logits, read_temperature
 from .._random import draw, uniforms
 
 MAX_SEED = 9223372036854775806
@@ -21,6 +21,7 @@ def top_k_top_p_cut_reference(
     """(cut_logit, cut_id, margin float64 [R]): margin is how far the mass was from ending the set
     elsewhere."""
     vocab = logits.shape[1]
+    temperature = read_temperature(temperature)
     x = processed_logits(logits)
     ordered, ids = x.sort(dim=1, descending=True, stable=True)
     place = torch.arange(vocab, device=x.device)

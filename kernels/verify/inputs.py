@@ -26,7 +26,8 @@ class VerifyInputs:
     # Column 0 is the last token, 1.. are the drafts; -1, or any id beyond the tokens, ends them.
     step_input_ids: torch.Tensor = tensor("B", "S", dtypes=INT64)
 
-    # 1 + drafts; 0 for an idle request.
+    # 1 + drafts; 0 for an idle request. More than the request's rows of the target are not looked
+    # at.
     seq_lens_this_time: torch.Tensor = tensor("B", dtypes=INT32)
 
     # Request b's row of the target for position i is ``cu_seqlens_q_output[b] + i``.
@@ -78,8 +79,9 @@ class VerifyInputs:
     # 1: no drafts are taken.
     reasoning_status: torch.Tensor | None = optional("B", dtypes=INT32)
 
-    # How many candidates TOPP compares with past the first.
-    verify_window: int = 2
+    # For TOPP. 0: a draft stands if it is a candidate, which is all that FastDeploy asks by now.
+    # Above: so does a second best candidate that this many best ones follow, as FastDeploy had it.
+    verify_window: int = 0
 
     # Take no draft, or every draft: for measurements, not lossless.
     reject_all: bool = False
@@ -90,7 +92,7 @@ class VerifyInputs:
         args = Args("verify")
         strategy = Strategy(self.strategy)
         args.fields(self)
-        args.integer("verify_window", self.verify_window, 1, LARGEST_WINDOW)
+        args.integer("verify_window", self.verify_window, 0, LARGEST_WINDOW)
         for name in ("S", "V", "C"):
             if args.sizes.get(name) == 0:
                 raise args.fail(f"{_FIRST_WITH[name]} must have at least one column")

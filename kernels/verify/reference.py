@@ -3,9 +3,11 @@ position."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
-from .._logits import probabilities
+from .._logits import probabilities, read_temperature
 from .._random import ACCEPT, RECOVER, draw, uniforms
 from .inputs import VerifyInputs
 from .strategy import Strategy
@@ -18,6 +20,8 @@ def verify_reference(
     closest of a request's decisions was from going the other way. Another precision may differ
     below it.
     """
+    if given.temperature is not None:
+        given = replace(given, temperature=read_temperature(given.temperature))
     n = active_lengths(given)
     drafts = given.step_input_ids[:, 1:]
     limit = draft_limits(given, n)
@@ -35,6 +39,8 @@ def verify_reference(
 def active_lengths(given: VerifyInputs) -> torch.Tensor:
     """int64 [B]: tokens of this step, 0 for a request that is idle, stopped or blocked."""
     n = given.seq_lens_this_time.long().clamp(0, given.step_input_ids.shape[1])
+    # No more than the rows that are its own.
+    n = torch.minimum(n, given.cu_seqlens_q_output.long().diff().clamp(min=0))
     for off in (given.stop_flags, given.is_block_step):
         if off is not None:
             n = torch.where(off, 0, n)
@@ -273,7 +279,7 @@ def _topp_walk(given: VerifyInputs, row: list[int], draft: list[int], limit: int
             continue
         # The second best also stands if the drafts after it are the best ``verify_window`` times in
         # a row.
-        if width < 2 or ids[1] != draft[i]:
+        if given.verify_window == 0 or width < 2 or ids[1] != draft[i]:
             break
         run = 0
         while (

@@ -10,7 +10,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import read_cut
+from .._device import read_cut, read_temperature
 from .._tiles import packed
 from .inputs import VerifyInputs
 from .strategy import Strategy
@@ -106,6 +106,10 @@ def read_request(request, b, WIDTH: tl.constexpr, REJECT_ALL: tl.constexpr):
         n = tl.where(tl.load(stop_ptr + b) != 0, 0, n)
     if block_ptr is not None:
         n = tl.where(tl.load(block_ptr + b) != 0, 0, n)
+    first_row = tl.load(cu_ptr + b).to(tl.int64)
+    # No more than the rows that are its own.
+    owned = tl.load(cu_ptr + b + 1).to(tl.int64) - first_row
+    n = tl.minimum(n, tl.maximum(owned, 0)).to(tl.int32)
     limit = tl.maximum(n - 1, 0)
     if REJECT_ALL:
         limit = limit * 0
@@ -113,10 +117,9 @@ def read_request(request, b, WIDTH: tl.constexpr, REJECT_ALL: tl.constexpr):
         limit = tl.where(tl.load(encoder_ptr + b) > 0, 0, limit)
     if reasoning_ptr is not None:
         limit = tl.where(tl.load(reasoning_ptr + b) == 1, 0, limit)
-    first_row = tl.load(cu_ptr + b).to(tl.int64)
     temperature = 0.0
     if warm_ptr is not None:
-        temperature = tl.load(warm_ptr + b)
+        temperature = read_temperature(tl.load(warm_ptr + b))
     return n, limit, first_row, temperature
 
 

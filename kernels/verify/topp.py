@@ -76,8 +76,9 @@ def _topp_kernel(
     second = tl.max((same & (place == 1)[None, :]).to(tl.int32), axis=1) > 0
     if ACCEPT_ALL:
         listed = column >= 0
-    # A second best stands if the drafts after it are the best, ``window`` times in a row: it takes
+    # With a window above 0 a second best stands if as many drafts after it are the best: it takes
     # them all along.
+    second = second & (window > 0)
     accepted = limit * 0
     walking = n > 0
     for _step in range(WIDTH - 1):

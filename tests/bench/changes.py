@@ -40,10 +40,14 @@ class Changes:
 def of_repository(scratch: Scratch, base: str | None, head: str | None) -> Changes:
     """Changes out of real history: the range given, or #7884 as first pushed where it is known,
     else the last one."""
-    found = _first_pushed(scratch) if head is None else None
-    base, head = found or (base or f"{head or 'HEAD'}^", head or "HEAD")
-    main = Range("#7884 as first pushed" if found else f"{base}..{head}", base, head)
-    newest = KNOWN if found else head
+    first_pushed = _first_pushed(scratch) if head is None else None
+    if first_pushed is not None:
+        main = Range("#7884 as first pushed", *first_pushed)
+        newest = KNOWN
+    else:
+        newest = head or "HEAD"
+        base = base or f"{newest}^"
+        main = Range(f"{base}..{newest}", base, newest)
     return _changes(scratch, "", main, _older(scratch, newest, max(COUNTS)), newest)
 
 
@@ -93,11 +97,10 @@ def _older(scratch: Scratch, head: str, files: int) -> str:
     low, high = 0, len(commits) - 1
     while low < high:
         middle = (low + high) // 2
-        low, high = (
-            (low, middle)
-            if len(scratch.changed(commits[middle], head)) >= files
-            else (middle + 1, high)
-        )
+        if len(scratch.changed(commits[middle], head)) >= files:
+            high = middle
+        else:
+            low = middle + 1
     return commits[low]
 
 

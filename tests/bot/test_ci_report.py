@@ -157,6 +157,28 @@ def test_an_approval_names_who_must_give_it(specbot, saved):
     assert f"`Approval` waits for an approval: `{who}`" in done.out
 
 
+TWO_APPROVALS = (
+    "0. You must have one engine RD (ada(adalove), grace-h(hopper)) approval for modifing "
+    "[engine/spec engine/ops].1. You must have one RD (linus(lin)) approval for modifying [envs.py]."
+)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_approval_that_one_line_asks_for_is_told(specbot, saved, language):
+    folder = saved(
+        run_of(job("Approval", Conclusion.FAILURE, log="logs/a.log", log_state=LogState.PRESENT))
+    )
+    text = f"{TWO_APPROVALS}\nThere are 2 approved errors.\n"
+    (folder / "logs/a.log").write_text(text, "utf-8")
+    done = specbot("ci", "report", folder, "--format", "markdown", "--lang", language)
+    # A mention that a log makes is shown, and calls nobody: an invisible sign stands in it.
+    shown = done.out.replace("@\u200b", "@")
+    advised = [line for line in shown.splitlines() if re.match(r"\d\. .*@", line)]
+    assert len(advised) == 2, shown
+    assert "@ada, @grace-h" in advised[0] and "engine/ops" in advised[0]
+    assert "@linus" in advised[1] and "envs.py" in advised[1] and "@ada" not in advised[1]
+
+
 def test_unknown_requirements_are_not_called_optional(specbot, saved):
     run = run_of(
         job("unit", Conclusion.FAILURE, requirement=Requirement.UNKNOWN), required_known=False

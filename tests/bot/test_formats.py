@@ -136,8 +136,8 @@ def test_markdown_has_every_part(written):
         "## Summary",
         "## Findings",
         "## Pull request conventions",
-        "## Judgement",
-        "## Details",
+        "🔴 Not ready to merge",
+        "<summary>The evidence for each finding, and what to do</summary>",
         "renamed from `src/old.py`",
         "| 🔴 Bug | `src/a.py:21` |",
         "[Tag] better",
@@ -162,10 +162,13 @@ def test_terminal_fits_eighty_columns_or_keeps_a_name_whole(written):
 
 def test_what_was_not_checked_is_not_said_to_be_clean(repo, specbot):
     repo.commit({"a.py": "x\n"})
+    repo.git("checkout", "-qb", "feature")
+    repo.commit({"a.py": "y\n"})
     common = ("review", "--repo", repo.path, "--base", "main")
     assert "`convention." not in specbot(*common).out
-    checked = specbot(*common, "--title", "[Tag] words").out
-    assert "Checked without a finding" in checked and "`convention." in checked
+    checked = specbot(*common, "--title", "[Tag] words", "-v").out
+    assert "`convention." in checked
+    assert "Rules that were checked and found" in checked
 
 
 def test_exit_codes(change, marker, specbot):
@@ -206,9 +209,10 @@ def test_an_empty_diff(repo, marker, specbot):
 
 
 def test_a_body_that_is_too_long(repo, marker, specbot, tmp_path):
+    queries = "".join(f"QUERY {n} 中文😀\n" for n in range(3000))
     filler = "".join(f"line{n} = {n}\n" for n in range(4000))
-    repo.commit({"a.py": "QUERY 中文😀\n" * 3000 + filler})
-    repo.commit({"a.py": "QUERY 中文😀\n" * 3000 + filler + "end\n"})
+    repo.commit({"a.py": queries + filler})
+    repo.commit({"a.py": queries + filler + "end\n"})
     body = tmp_path / "body.md"
     body.write_text("```\n" + "中😀" * 30_000 + "\n```\n" + "line\n" * 20_000)
     result = specbot(
@@ -239,7 +243,7 @@ def test_a_body_that_is_too_long(repo, marker, specbot, tmp_path):
 
 def test_many_comments(repo, marker, specbot):
     repo.commit({"a.py": "x\n"})
-    repo.commit({"a.py": "QUERY\n" * 200})
+    repo.commit({"a.py": "".join(f"QUERY {n}\n" for n in range(200))})
     data = json.loads(
         specbot("review", "--repo", repo.path, "--base", "HEAD~1", "--format", "github").out
     )

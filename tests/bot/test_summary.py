@@ -57,9 +57,9 @@ def summary(repo, specbot):
 def test_in_english(summary):
     text = summary("en")
     for part in (
-        "Size: 4 files, +8 −8 lines (2 source, 1 test, 1 docs)",
+        "4 files, +8 −8 lines (2 source, 1 test, 1 docs)",
         "`custom_ops/verify.cu`, `docs/guide.md`, `engine/spec_decode/ngram.py`, `tests/test_ngram.py`",
-        "Touches: `Speculative Decoding`, `OP`, `Docs`, `Tests`",
+        "touches `Speculative Decoding`, `OP`, `Docs`, `Tests`",
         "op `verify` gains `lens`",
         "`propose` takes `lens`",
         "`old_name` is now `new_name`",

@@ -45,19 +45,25 @@ def run(*jobs, **fields):
 
 def change(base, head):
     """The change from `base` to `head` (path -> text)."""
-    files = tuple(
-        _file(p, base.get(p), head.get(p))
-        for p in sorted({*base, *head})
-        if base.get(p) != head.get(p)
-    )
-    return ChangeSet(MemoryTree(base), MemoryTree(head), files)
+    files = []
+    for path in sorted({*base, *head}):
+        if base.get(path) != head.get(path):
+            files.append(_file(path, base.get(path), head.get(path)))
+    return ChangeSet(MemoryTree(base), MemoryTree(head), tuple(files))
 
 
 def _file(path, before, after):
-    old, new = ((text or "").splitlines() for text in (before, after))
-    steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    hunks = tuple(Hunk(a + 1, b - a, c + 1, d - c) for kind, a, b, c, d in steps if kind != "equal")
-    status = "A" if before is None else "D" if after is None else "M"
-    return FileChange(
-        status, path if before is not None else None, path if after is not None else None, hunks
-    )
+    if before is None:
+        return FileChange("A", None, path, _hunks("", after))
+    if after is None:
+        return FileChange("D", path, None, _hunks(before, ""))
+    return FileChange("M", path, path, _hunks(before, after))
+
+
+def _hunks(before, after):
+    matcher = SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
+    hunks = []
+    for kind, old, old_end, new, new_end in matcher.get_opcodes():
+        if kind != "equal":
+            hunks.append(Hunk(old + 1, old_end - old, new + 1, new_end - new))
+    return tuple(hunks)

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checks.ci.analyse import analyse
-from checks.ci.log_failures import failures_in_log, lines_between
+from checks.ci.log_failures import failures_in_log
+from checks.ci.log_ranges import lines_between
 from checks.ci.message_keys import Note
 from checks.ci.report import Cause
 from tests.ci.runs import Files, change, job, run

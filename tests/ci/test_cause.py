@@ -76,9 +76,13 @@ def test_a_frame_on_an_added_line_is_this_change():
         "first",
     )
     assert keys(main)[:2] == [Reason.FRAME_LINE, Reason.IMPORTS]
-    assert [(s.message.key, s.location.path, s.location.start_line) for s in main.suggestions] == [
-        (Advice.LOOK_AT, "engine/rows.py", 3)
-    ]
+    look_at, run_test = main.suggestions
+    assert (look_at.message.key, look_at.location.path, look_at.location.start_line) == (
+        Advice.LOOK_AT,
+        "engine/rows.py",
+        3,
+    )
+    assert (run_test.message.key, run_test.location) == (Advice.RUN_TEST, None)
     assert main.test == "tests/test_rows.py::test_rows"
     assert main.rerun is Rerun.AFTER_FIX
 

@@ -44,6 +44,7 @@ def built(kind, **special):
 JOBS = built(
     Job,
     log=PATH,
+    passed_log=PATH,
     steps=st.lists(built(Step, started=st.none() | WHEN), max_size=2).map(tuple),
     attempts=st.lists(built(Attempt, signatures=st.just(("a",))), max_size=1).map(tuple),
     annotations=st.lists(built(Annotation), max_size=1).map(tuple),

@@ -1,14 +1,23 @@
-"""`python -m tests.ci_logs`: what the analysis makes of every window, as a table."""
+"""`python -m tests.ci_logs [FOLDER]`: what the analysis makes of every window, as a table.
+
+With a folder, of the logs that lie there (`tests.ci_logs.folder`).
+"""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from pathlib import Path
 
+from tests.ci_logs.folder import print_folder
 from tests.ci_logs.measure import Result, measure
 from tests.ci_logs.windows import SETS, load
 
 
 def main() -> None:
+    if len(sys.argv) > 1:
+        print_folder(Path(sys.argv[1]))
+        return
     print("set           windows   gpu  key line  category   same  not this PR  right")
     for name in SETS:
         results = [measure(w) for w in load(name)]

@@ -47,7 +47,7 @@ _NOISE = (
 )
 # Of the lines before a window there are so many sorts, of so many lines; a whole log has at most so
 # many.
-_LOGS, _BEFORE, _LONGEST = 8, 800, 1_200
+_LOGS, _BEFORE, _LONGEST = 8, 800, 3_000
 _NOT_THIS_PR = (Cause.BASE, Cause.FLAKY, Cause.INFRASTRUCTURE)
 _AFTER = (
     "Post job cleanup.",
@@ -118,7 +118,7 @@ def measure(window: Window) -> Result:
     return Result(
         window=window,
         key=small.top is not None and small.top.line.number in window.keys,
-        category=_category(small) == window.category,
+        category=_category(small) in window.categories,
         same=same
         and _said(found["unrelated"]) == _said(_main(window, whole, _changes()["unrelated"])),
         excused=len(excused),
@@ -136,7 +136,7 @@ def _verdict(found: Scan) -> tuple[str, str]:
 
 def _main(window: Window, log: bytes, changed: ChangeSet | None) -> Failure:
     """What the report says first of the job."""
-    return analyse(_run(window), Files(log=log), changed).failed[0].main
+    return analyse(run_of(window), Files(log=log), changed).failed[0].main
 
 
 def _said(main: Failure) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ def _said(main: Failure) -> tuple[str, ...]:
     )
 
 
-def _run(window: Window) -> CIRun:
+def run_of(window: Window) -> CIRun:
     steps = (Step(1, window.step, conclusion=Conclusion.FAILURE),) if window.step else ()
     return run(job(steps=steps))
 

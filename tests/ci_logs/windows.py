@@ -14,7 +14,7 @@ A file holds many; each has a head, `---`, and the lines with `>>>` before those
 `cause` is `pr`, `not-pr` (nothing in a repository can cause it), `setup` (nothing but a change of
 the machine's set-up can) or `open` (the log alone cannot tell). `source` is `generated` or `own`,
 `gpu: yes` a failure of a GPU or of speculative decoding, and `step` the step that failed, where it
-matters.
+matters. `also` is a second category that is right where two are.
 """
 
 from __future__ import annotations
@@ -37,6 +37,12 @@ class Window:
     marked: tuple[str, ...]
     gpu: bool = False
     step: str = ""
+    also: str = ""
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The categories that are right."""
+        return (self.category, self.also) if self.also else (self.category,)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -60,7 +66,10 @@ def _window(text: str) -> Window:
     values = dict(line.split(": ", 1) for line in fields)
     lines = tuple(body.removesuffix("\n").split("\n"))
     gpu, step = values.get("gpu") == "yes", values.get("step", "")
-    return Window(name, values["category"], values["cause"], values["source"], lines, gpu, step)
+    also = values.get("also", "")
+    return Window(
+        name, values["category"], values["cause"], values["source"], lines, gpu, step, also
+    )
 
 
 def write(path: Path, windows: Iterable[Window]) -> None:

@@ -73,6 +73,16 @@ def repo_installation(call: Call) -> Answer:
     return Answer(200, shapes.installation(found, call.fake.app_id))
 
 
+@handles("apps/delete-installation", app=True)
+def delete_installation(call: Call) -> Answer:
+    wanted = int(call.values["installation_id"])
+    left = [one for one in call.fake.installations if one.id != wanted]
+    if len(left) == len(call.fake.installations):
+        raise Refused(NOT_FOUND)
+    call.fake.installations[:] = left
+    return Answer(204, None)
+
+
 @handles("apps/create-installation-access-token", app=True)
 def access_token(call: Call) -> Answer:
     found = next(
@@ -150,3 +160,8 @@ def redeliver(call: Call) -> Answer:
         raise Refused(NOT_FOUND)
     webhooks.redeliver(call.fake, found)
     return Answer(202, {})
+
+
+@handles("meta/get-all-versions", anybody=True)
+def versions(call: Call) -> Answer:
+    return Answer(200, call.fake.api_versions)

@@ -8,6 +8,7 @@ apart when it is first used.
 from __future__ import annotations
 
 import ast
+import datetime
 import importlib
 import json
 import re
@@ -105,7 +106,9 @@ def _type(node: ast.expr) -> Any:
     """A type as githubkit writes it: names of models with `list`, `Union`, `None`, `str`."""
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     scope: dict[str, Any] = {name: getattr(models, name) for name in names if hasattr(models, name)}
-    return eval(ast.unparse(node), vars(importlib.import_module("typing")) | scope)
+    typing = vars(importlib.import_module("typing"))
+    # As githubkit's own modules name it.
+    return eval(ast.unparse(node), typing | {"_dt": datetime} | scope)
 
 
 @cache

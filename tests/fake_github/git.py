@@ -53,7 +53,7 @@ class GitRepository:
         )
 
     def run(self, *args: str, data: str | bytes | None = None, env: Mapping[str, str] = {}) -> str:
-        raw = data.encode() if isinstance(data, str) else data
+        raw = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
         command = ["git", "-C", str(self.directory), *args]
         return (
             subprocess.run(command, input=raw, check=True, capture_output=True, env=self._env(env))

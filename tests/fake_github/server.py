@@ -92,6 +92,7 @@ class FakeGitHub:
         self.installations: list[state.Installation] = []
         self.tokens: dict[str, state.Token] = {}
         self.deliveries: list[state.Delivery] = []
+        self.api_versions = ["2022-11-28", "2026-03-10"]
         self.requests: list[Seen] = []
         self.violations: list[str] = []
         self.faults: list[Fault] = []

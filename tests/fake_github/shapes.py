@@ -37,7 +37,7 @@ def repository(repo: state.Repository, model: Any = m.FullRepository) -> Json:
             "name": repo.name,
             "full_name": repo.full_name,
             "owner": user(repo.owner),
-            "private": False,
+            "private": repo.private,
             "fork": repo.fork,
             "default_branch": repo.default_branch,
             "html_url": f"{URL}/{repo.full_name}",

@@ -225,6 +225,7 @@ class Repository:
     git: GitRepository
     default_branch: str = "main"
     fork: bool = False
+    private: bool = False
     id: int = field(default_factory=number)
     roles: dict[str, str] = field(default_factory=dict)
     pulls: dict[int, Pull] = field(default_factory=dict)

@@ -15,7 +15,13 @@ import torch
 from kernels import OPS
 from kernels.accept import accept
 from kernels.logprobs import logprobs
-from kernels.sampling import expand_sampling_params, sample, top_k_top_p_cut, top_p_candidates
+from kernels.sampling import (
+    expand_sampling_params,
+    sample,
+    top_k_top_p_cut,
+    top_k_top_p_sample,
+    top_p_candidates,
+)
 from kernels.verify import CHUNK
 from kernels.verify.strategy import Strategy
 from kernels.verify.triton import verify_triton
@@ -46,7 +52,10 @@ def _score_and_sample(vocab: int, dtype: torch.dtype) -> None:
     warm, top_p = torch.full((3,), 0.8, device="cuda"), torch.tensor([0.9, 1.0, 0.5], device="cuda")
     for k in (0, min(vocab, 20), min(vocab, 64)):
         logprobs(logits, tokens, k)
-    cut = top_k_top_p_cut(logits, warm, torch.tensor([0, 20, 900], device="cuda"), top_p)
+    k = torch.tensor([0, 20, 900], device="cuda")
+    cut = top_k_top_p_cut(logits, warm, k, top_p)
+    for limits in ((k, top_p), (k, None), (None, top_p), (None, None)):
+        top_k_top_p_sample(logits, ids, ids, warm, *limits)
     sample(logits, ids, ids, warm)
     sample(logits, ids, ids, warm, cut=cut)
     logprobs(logits, tokens, 5, temperature=warm, cut_logit=cut[0], cut_id=cut[1])

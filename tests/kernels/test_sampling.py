@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from random import Random
 
 import pytest
@@ -19,6 +18,7 @@ from kernels.sampling import (
     expand_sampling_params,
     sample,
     top_k_top_p_cut,
+    top_k_top_p_sample,
     top_p_candidates,
 )
 from kernels.sampling.reference import (
@@ -43,6 +43,9 @@ from tests.kernels.strategies import coin, independent, mostly
 
 MARGIN = 1e-5
 
+# Read as greedy but for the last, at which everything finite is equally likely.
+ODD_TEMPERATURES = [-1.0, 1e-39, float("nan"), float("inf")]
+
 
 @dataclass(frozen=True)
 class Case:
@@ -61,9 +64,9 @@ class Case:
 def draw(rng: Random) -> Case:
     return Case(
         rows=mostly(rng, [1], [2, 3]),
-        vocab=rng.choice([2, 17, 32, 65, 100, 257]),
+        vocab=rng.choice([2, 17, 65, 100, 257, 600]),
         dtype=rng.choice([torch.bfloat16, torch.float16, torch.float32]),
-        values=rng.choice(["normal", "ties", "few finite", "specials", "constant"]),
+        values=rng.choice(["normal", "ties", "few finite", "specials", "constant", "wide"]),
         strided=coin(rng),
         top_k=coin(rng),
         top_p=coin(rng),
@@ -86,8 +89,10 @@ def inputs(case: Case) -> dict[str, torch.Tensor]:
 
     return {
         "logits": logits,
-        "temperature": pick([0.0, 0.5, 1.0, 1.0, 2.0]).to(DEVICE),
-        "top_k": pick([0, 1, 2, 5, 50, 70, 1000]).long().to(DEVICE),
+        "temperature": pick([0.0, 0.5, 0.7, 1.0, 1.0, 1.0, 1.3, 2.0, 3.0, *ODD_TEMPERATURES]).to(
+            DEVICE
+        ),
+        "top_k": pick([0, 1, 2, 5, 20, 50, 70, 200, 1000]).long().to(DEVICE),
         "top_p": pick([0.0, 0.1, 0.5, 0.9, 0.999, 1.0]).to(DEVICE),
         "seeds": torch.randint(-(2**62), 2**62, (case.rows,), generator=gen).to(DEVICE),
         "positions": torch.randint(0, 2**40, (case.rows,), generator=gen).to(DEVICE),
@@ -106,10 +111,12 @@ def check(case: Case) -> None:
     logit, token, margin = top_k_top_p_cut_reference(
         home["logits"], home["temperature"], *limits_home
     )
-    got_logit, got_token = cut(case, logits, temperature, *limits)
+    draw = (given["seeds"], given["positions"], case.stream) if case.seed % 3 else None
+    got_logit, got_token, fused = select(case, logits, temperature, *limits, draw)
     sure = margin > MARGIN
     same("cut_logit", got_logit.cpu()[sure], logit[sure])
     same("cut_id", got_token.cpu()[sure], token[sure])
+    known_cut = sure
 
     drawn, margin = sample_reference(
         home["logits"], home["seeds"], home["positions"], home["temperature"], (logit, token), case.stream,
@@ -120,28 +127,27 @@ def check(case: Case) -> None:
     got = sample_triton(logits, *where, chunk=case.chunk)
     sure = margin > MARGIN
     same("token", got.cpu()[sure], drawn[sure])
+    if fused is not None:
+        same("fused token", fused.cpu()[sure & known_cut], drawn[sure & known_cut])
     # Whatever rounding did, a token outside the kept set is never drawn.
     kept = processed_logits(home["logits"], logit.cpu(), token.cpu()) > float("-inf")
     possible = kept.any(dim=1) & (home["temperature"] > 0)
     assert kept.gather(1, got.cpu()[:, None])[possible].all()
 
 
-def cut(case: Case, *arguments: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
-    """The cut by its kernel.
+def select(
+    case: Case, *arguments: torch.Tensor | tuple[torch.Tensor, torch.Tensor, int] | None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """The selection with a sample and lists so small that every way through a row is taken."""
+    from kernels.sampling.bracket import Geometry
+    from kernels.sampling.cut import select_triton
 
-    What that gets from ``logprobs``, which has its own tests, comes from its law three times in
-    four: on the interpreter the best 64 of a row cost more than all the rest.
-    """
-    module = import_module("kernels.sampling.cut")
-    # Several blocks a row now and then only: on the interpreter each costs a program's worth of
-    # time.
-    block = 128 if case.seed % 8 == 0 else 512
-    with pytest.MonkeyPatch.context() as patch:
-        if DEVICE == "cpu" and case.seed % 4:
-            patch.setattr(
-                module, "logprobs_triton", lambda *given, **sizes: logprobs_reference(*given)
-            )
-        return module.top_k_top_p_cut_triton(*arguments, block=block, chunk=256, group=16)
+    sizes = GEOMETRIES[case.seed % len(GEOMETRIES)] if DEVICE == "cpu" else GEOMETRIES[0]
+    return select_triton(*arguments, geometry=Geometry(*sizes, case.chunk, 16), block=512)
+
+
+# Sample, large sample, segment, room for candidates.
+GEOMETRIES = [(32, 64, 2, 64), (64, 64, 2, 128), (32, 64, 1, 32), (64, 128, 2, 64)]
 
 
 test_cut_and_sample_match_the_reference = property_test(CASES)(check)
@@ -248,6 +254,49 @@ def check_ties_past_the_best_64() -> None:
 test_ties_past_the_best_64 = check_ties_past_the_best_64
 
 
+def check_a_wrong_guess() -> None:
+    """A bracket that misses the end of the set costs time, never the set: here the sampled places
+    hold small logits, and all the others large ones."""
+    from kernels.sampling.bracket import Geometry
+    from kernels.sampling.cut import select_triton
+
+    geometry = Geometry(16, 16, 1, 16, 64, 16)
+    logits = torch.randn(1, 300, generator=torch.Generator().manual_seed(2)).to(DEVICE) + 50
+    segment = torch.arange(16)
+    place = (segment * 2654435769 >> 16) & 65535
+    logits[0, segment * 300 // 16 + (place * (300 // 16) >> 16)] -= 100
+    one = torch.ones(1, device=DEVICE)
+    for k, p in ((150, None), (150, 0.5), (None, 0.5)):
+        limits = (
+            None if k is None else torch.tensor([k], device=DEVICE),
+            None if p is None else torch.tensor([p], device=DEVICE),
+        )
+        want = top_k_top_p_cut_reference(logits.cpu(), one.cpu(), *(home(part) for part in limits))
+        got = select_triton(logits, one, *limits, geometry=geometry, block=128)
+        same("cut_logit", got[0], want[0])
+        same("cut_id", got[1], want[1])
+
+
+def home(part: torch.Tensor | None) -> torch.Tensor | None:
+    return None if part is None else part.cpu()
+
+
+test_a_wrong_guess = check_a_wrong_guess
+
+
+def test_the_fused_draw_does_not_depend_on_the_batch() -> None:
+    gen = torch.Generator().manual_seed(8)
+    logits = torch.randn(4, 300, generator=gen).to(DEVICE)
+    seeds, warm = torch.arange(4, device=DEVICE), torch.full((4,), 0.8, device=DEVICE)
+    k, p = torch.tensor([0, 5, 40, 0], device=DEVICE), torch.full((4,), 0.9, device=DEVICE)
+    together = top_k_top_p_sample(logits, seeds, seeds, warm, k, p)
+    for row in range(4):
+        one = slice(row, row + 1)
+        alone = top_k_top_p_sample(logits[one], seeds[one], seeds[one], warm[one], k[one], p[one])
+        for name, got, want in zip(("token", "logit", "id"), alone, together, strict=True):
+            same(name, got, want[one])
+
+
 def test_the_draw_does_not_depend_on_the_batch() -> None:
     gen = torch.Generator().manual_seed(5)
     logits = torch.randn(6, 300, generator=gen).to(DEVICE)
@@ -309,7 +358,7 @@ def test_real_vocabularies(vocab: int, dtype: torch.dtype) -> None:
 
 @gpu_only
 def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
-    from kernels.sampling import cut, draw
+    from kernels.sampling import bracket, collect, draw, settle
 
     logits = torch.randn(64, 5000, device="cuda").bfloat16()
     seeds = torch.arange(64, device="cuda")
@@ -322,5 +371,14 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
 
     assert_no_sync(lambda: call(64))
     assert_graph_replays(lambda: call(64))
-    for kernel in (cut._cut_kernel, draw._sample_stats_kernel, draw._sample_kernel):
+
+    def fused(n: int) -> torch.Tensor:
+        return top_k_top_p_sample(logits[:n], seeds[:n], seeds[:n], warm[:n], k[:n], warm[:n])[0]
+
+    assert_no_sync(lambda: fused(64))
+    assert_graph_replays(lambda: fused(64))
+    for kernel in (
+        bracket._bracket_kernel, collect._collect_kernel, settle._settle_kernel,
+        draw._sample_stats_kernel, draw._sample_kernel,
+    ):  # fmt: skip
         assert_no_recompilation(kernel, call, [3, 1, 2, 16, 17, 64])

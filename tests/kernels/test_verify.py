@@ -108,7 +108,7 @@ test_far_rows = check_far_rows
         ({"step_idx": torch.zeros(2, dtype=torch.int64)}, ValueError, r"step_idx must have shape \[B\] with B=1"),
         ({"end_tokens": torch.zeros(1)}, TypeError, r"end_tokens must be int64, got float32\[1\] on cpu"),
         ({"target_logits": None}, ValueError, "GREEDY needs target_logits"),
-        ({"verify_window": 0}, ValueError, "verify_window must be in"),
+        ({"verify_window": -1}, ValueError, "verify_window must be in"),
     ],
 )  # fmt: skip
 def test_arguments_that_do_not_fit_are_refused(change: dict, error: type, text: str) -> None:

@@ -140,7 +140,7 @@ def make_inputs(case: Case) -> VerifyInputs:
         is_block_step=ints(0, 9, batch) == 0 if flags else None,
         reasoning_status=ints(0, 3, batch).int() if flags else None,
         strategy=case.strategy,
-        verify_window=int(ints(1, 4, 1)),
+        verify_window=int(ints(0, 4, 1)),
         reject_all=flags and case.seed % 11 == 0 and not GPU,
         accept_all=flags and case.seed % 11 == 1 and not GPU,
     )

@@ -8,12 +8,13 @@ import difflib
 import importlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from checks.core.change import ChangeSet, FileChange, Hunk, PullRequest
 from checks.core.check import Check
 from checks.core.config import FILE, load
-from checks.core.finding import Finding, Message, Side
+from checks.core.finding import Execution, Finding, Message, Side
+from checks.core.observation import DeviceObservation, ObservationKind
 from checks.core.tree import MemoryTree
 from checks.registry import rule as registered
 from checks.review import apply, review
@@ -57,7 +58,26 @@ def change_of(case: Case) -> ChangeSet:
         known=pull.get("known", case.pull is not None),
     )
     return ChangeSet(
-        MemoryTree(files.base), MemoryTree(files.head), tuple(_changes(files)), request
+        MemoryTree(files.base),
+        MemoryTree(files.head),
+        tuple(_changes(files)),
+        request,
+        observations=tuple(_observation(data) for data in case.observations),
+    )
+
+
+def _observation(data: dict[str, Any]) -> DeviceObservation:
+    """A fact as a `toml observations` block gives it."""
+    execution = Execution(data["op"], (), "", "", data.get("schedule", 0), "specbot device")
+    return DeviceObservation(
+        ObservationKind(data["kind"]),
+        data["op"],
+        data["path"],
+        data["line"],
+        data["test"],
+        data["text"],
+        execution,
+        data.get("certain", True),
     )
 
 

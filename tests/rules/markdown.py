@@ -33,6 +33,7 @@ class Case:
     files: Files = field(default_factory=Files)
     config: str | None = None
     pull: dict[str, Any] | None = None
+    observations: list[dict[str, Any]] = field(default_factory=list)
     expected: list[Expected] = field(default_factory=list)
     quiet: set[tuple[str, str, int]] = field(default_factory=set)
     fixed: dict[str, tuple[bool, str]] = field(default_factory=dict)
@@ -82,7 +83,8 @@ def read_rule_file(text: str) -> list[Case]:
 
 
 def _has_content(case: Case) -> bool:
-    return bool(case.files.base or case.files.head or case.pull or case.asserts_something)
+    files = case.files.base or case.files.head
+    return bool(files or case.pull or case.observations or case.asserts_something)
 
 
 def _top(sections: list[tuple[str, Case, bool]]) -> str:
@@ -151,6 +153,8 @@ def _add(fence: Fence, case: Case) -> None:
             case.config = fence.text
         case ["toml", "pull"]:
             case.pull = _pull(fence)
+        case ["toml", "observations"]:
+            case.observations = tomllib.loads(fence.text)["observation"]
         case ["expect"]:
             case.expected += [
                 expect_line(t, n) for n, t in enumerate(fence.text.split("\n"), fence.line + 1) if t

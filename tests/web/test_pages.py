@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from bot.ci.history import History
 from bot.db.commands import GpuRun, Records
 from bot.db.engine import engine_for
-from bot.github import OAuth
+from bot.github.app import OAuth
 from bot.web.access import Access
 from bot.web.page_store import PageReport, PageStore
 from bot.web.rule_stats import FindingOutcomes
@@ -221,6 +221,26 @@ def test_a_state_is_good_once_and_a_wrong_code_never(guarded):
     assert back.status_code == 404
     client, back = signed_in(guarded, "ann")
     assert client.get("/login/back", params={"state": "made up", "code": "ann"}).status_code == 404
+
+
+def test_a_sign_in_ends_in_the_browser_that_began_it(guarded):
+    """Who lures another to the end of their own sign-in does not sign that other in as themselves;
+    and who had a session has another one after."""
+    begun = httpx.Client(base_url=guarded).get("/login")
+    query = parse_qs(urlsplit(begun.headers["location"]).query)
+    assert query["code_challenge_method"] == ["S256"] and len(query["code_challenge"][0]) == 43
+    params = {"state": query["state"][0], "code": "ann"}
+    lured = httpx.Client(base_url=guarded)
+    assert lured.get("/login/back", params=params).status_code == 404
+    assert "specbot_session" not in lured.cookies
+    client, _ = signed_in(guarded, "ann")
+    before = client.cookies["specbot_session"]
+    again = client.get("/login")
+    state = parse_qs(urlsplit(again.headers["location"]).query)["state"][0]
+    client.get("/login/back", params={"state": state, "code": "ann"})
+    assert client.cookies["specbot_session"] != before
+    old = httpx.get(f"{guarded}/pr/octo/secret/500", cookies={"specbot_session": before})
+    assert old.status_code == 404
 
 
 @pytest.mark.parametrize("back", ["//evil.example", "https://evil.example", "evil"])

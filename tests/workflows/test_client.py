@@ -11,8 +11,8 @@ import pytest
 
 from bot.git import BlobStore, Git
 from bot.git.tree import open_trees
-from bot.github import App, Endpoint, GitHubError, RateLimited, UncertainWrite, download
-from bot.github.app import ANALYSE, PUBLISH, READ_CI, RUN
+from bot.github import GitHubError, RateLimited, UncertainWrite, download
+from bot.github.app import ANALYSE, PUBLISH, READ_CI, RUN, App, Endpoint
 from bot.github.checkout import Checkouts
 from bot.github.rate_limit import RateLimiter
 from tests.fake_github import Answer, FakeGitHub, people

@@ -108,7 +108,7 @@ def test_review_and_explain(live, engine, pull, example):
     until(lambda: ended(repo, pull.head_sha))
     until(lambda: "no review" not in ask(live, repo, pull, "/explain nothing-like-it", "mallory"))
     near = ask(live, repo, pull, "/explain protocol.unmasked-pak")
-    assert "has no `protocol.unmasked-pak`" in near and "`protocol.unmasked-pack`" in near
+    assert "have no `protocol.unmasked-pak`" in near and "`protocol.unmasked-pack`" in near
     told = ask(live, repo, pull, "/explain protocol.unmasked-pack", "mallory")
     assert "### `protocol.unmasked-pack`" in told and pull.head_sha[:12] in told
     assert "takes no arguments" in ask(live, repo, pull, "/review now")
@@ -198,12 +198,153 @@ def test_names_that_no_job_has(live, engine, pull):
     assert "nothing has run on" in ask(live, engine, pull, "/re-run unit")
     ran(engine, pull, failed("unit-tests"), failed("lint"), name="Linux")
     ran(engine, pull, failed("lint"), name="Windows")
-    answer = ask(live, engine, pull, "/re-run unit-test\n/re-run lint\n/re-run")
-    assert "no job called `unit-test`" in answer and "What comes near: `unit-tests`" in answer
+    answer = ask(live, engine, pull, "/re-run unit-tets\n/re-run lint\n/re-run")
+    assert "no job called `unit-tets`" in answer and "What comes near: `unit-tests`" in answer
     until(lambda: len([c for c in pull.comments if c.user is live.bot]) == 4)
     said = "\n".join(c.body for c in pull.comments)
     assert "`Linux / lint`, `Windows / lint`" in said and "name a job" in said
     assert engine.reruns == []
+
+
+FASTDEPLOY = """profile = "fastdeploy"
+[ci.aliases]
+cov = ["Gone / before", "Unit Tests and Coverage / run_tests_with_coverage"]
+"""
+
+
+@pytest.fixture
+def fastdeploy(live, example) -> tuple[Repository, Pull]:
+    """A repository with FastDeploy's short names, and a pull request of someone who may only read,
+    as almost all contributors do."""
+    repo = small(live)
+    repo.git.commit("main", {".specbot.toml": FASTDEPLOY}, parent="main")
+    repo.git.commit("feature", {"engine/new.py": "x = 1\n"}, parent="main")
+    repo.roles |= {"ada": "write", "huicongyao": "read", "mallory": "read"}
+    return repo, people.open_pull(live, repo, "feature", author="huicongyao", send=False)
+
+
+def test_the_commands_of_pull_request_7192(live, fastdeploy):
+    """Both comments of PaddlePaddle/FastDeploy#7192, by its author, who may not write."""
+    repo, pull = fastdeploy
+    gate = ran(repo, pull, failed("Approval"), name="Approval")
+    xpu = ran(
+        repo,
+        pull,
+        Job("FD-Clone-Linux-XPU / code-clone"),
+        failed("xpu_build_test / xpu-build-test"),
+        name="CI_XPU",
+    )
+    assert "running again, attempt 2" in ask(live, repo, pull, "/re-run approval", "huicongyao")
+    assert "running again, attempt 2" in ask(live, repo, pull, "/re-run ci_xpu", "huicongyao")
+    assert repo.reruns == [f"failed-jobs/{gate.id}", f"failed-jobs/{xpu.id}"]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Unit Tests and Coverage / run_tests_with_coverage",
+        "RUN_TESTS_WITH_COVERAGE",
+        "run tests with coverage",
+        "unit tests",
+        "cov",
+        "tests_with",
+        "PR Build and Test",
+    ],
+)
+def test_what_a_job_is_called(live, fastdeploy, written):
+    repo, pull = fastdeploy
+    name = "Unit Tests and Coverage / run_tests_with_coverage"
+    run = ran(repo, pull, failed(name), Job("Base Tests / base_tests"), name="PR Build and Test")
+    answer = ask(live, repo, pull, f"/re-run {written}")
+    assert repo.reruns == [f"failed-jobs/{run.id}"], answer
+
+
+def test_a_job_is_called_by_its_id(live, fastdeploy):
+    repo, pull = fastdeploy
+    run = ran(repo, pull, failed("lint"), failed("lint-docs"), name="CI")
+    ask(live, repo, pull, f"/re-run {run.jobs[1].id}")
+    assert repo.reruns == [f"job/{run.jobs[1].id}"]
+
+
+def test_a_part_of_several_names_starts_nothing(live, fastdeploy):
+    repo, pull = fastdeploy
+    ran(repo, pull, failed("4-card cases"), failed("8-card cases"), Job("docs"), name="XPU")
+    answer = ask(live, repo, pull, "/re-run card", "huicongyao")
+    assert "`XPU / 4-card cases`, `XPU / 8-card cases`" in answer and repo.reruns == []
+
+
+def test_what_authors_and_strangers_may(live, fastdeploy):
+    repo, pull = fastdeploy
+    run = ran(repo, pull, failed("unit"), Job("docs"), name="CI")
+    stranger = WorkflowRun("Build", "build.yml", pull.head_sha, pull.head_ref)
+    stranger.conclusion = "action_required"
+    repo.runs.append(stranger)
+    assert "and the author of this pull request" in ask(live, repo, pull, "/re-run unit", "mallory")
+    assert "has not failed" in ask(live, repo, pull, "/re-run docs", "huicongyao")
+    assert "a person's approval" in ask(live, repo, pull, "/re-run Build", "huicongyao")
+    assert "needs write access" in ask(live, repo, pull, "/re-run base unit", "huicongyao")
+    assert repo.reruns == []
+    assert "author of the pull request (10 an hour" in ask(live, repo, pull, "/help", "mallory")
+    ask(live, repo, pull, "/re-run unit", "huicongyao")
+    assert repo.reruns == [f"failed-jobs/{run.id}"]
+
+
+def test_an_author_has_so_many_an_hour(live, fastdeploy):
+    repo, pull = fastdeploy
+    for number in range(12):
+        ran(repo, pull, failed(f"job {number}"), name=f"W{number}")
+    answer = ask(live, repo, pull, "/re-run all-failed", "huicongyao")
+    assert len(repo.reruns) == 10
+    assert answer.count("may run 10 an hour again") == 2
+    # Who may write is not limited so.
+    ask(live, repo, pull, "/re-run job 0")
+    assert len(repo.reruns) == 11
+
+
+def test_the_same_job_on_the_base_branch(live, fastdeploy):
+    repo, pull = fastdeploy
+    ran(repo, pull, failed("unit"), failed("lint"), name="CI")
+    base = ran(repo, pull, Job("unit"), Job("docs"), name="CI", head_branch="main", event="push")
+    base.head_sha = repo.git.sha("main")
+    # A fork's branch may have the name of ours.
+    ran(repo, pull, failed("unit"), name="CI", head_branch="main", event="pull_request")
+    answer = ask(live, repo, pull, "/re-run base unit\n/re-run base lint", count=2)
+    assert repo.reruns == [f"job/{base.jobs[0].id}"]
+    assert f"On `{base.head_sha[:12]}` of `main`" in answer
+    assert "`CI / lint`: no recent run of this branch has this job" in answer
+
+
+def test_why_a_job_failed(live, engine, pull):
+    ran(engine, pull, failed("unit"), Job("docs"))
+    assert "no review of this pull request" in ask(live, engine, pull, "/explain unit", "mallory")
+    ask(live, engine, pull, "/ci")
+    answer = ask(live, engine, pull, "/explain UNIT", "mallory")
+    assert "### `CI / unit`" in answer and "IndexError: list index out of range" in answer
+    assert pull.head_sha[:12] in answer
+
+
+def test_the_evidence_of_a_finding_and_one_that_is_ignored(live, engine, example):
+    repo = live.repository(f"octo/lantern{len(live.repositories)}")
+    repo.git.adopt(example.repo, main=example.base, feature=example.head)
+    repo.roles |= {"ada": "write", "mallory": "read"}
+    pull = people.open_pull(
+        live, repo, "feature", title=example.title, body=example.body, send=False
+    )
+    ask(live, repo, pull, "/review")
+    until(lambda: ended(repo, pull.head_sha))
+    until(lambda: "no review" not in ask(live, repo, pull, "/explain nothing-like-it", "mallory"))
+    told = ask(live, repo, pull, "/explain protocol.unmasked-pack", "mallory")
+    fingerprint = re.findall(r"`/why` with `([0-9a-f]{16})`", told)[0]
+    why = ask(live, repo, pull, f"/why {fingerprint[:8]}", "mallory")
+    assert "Counterexample" in why and "```diff" in why and fingerprint in why
+    assert "write one fingerprint" in ask(live, repo, pull, "/why protocol.stale-fixture")
+    assert "needs write access" in ask(live, repo, pull, f"/ignore {fingerprint} fine", "mallory")
+    assert "give a reason" in ask(live, repo, pull, f"/ignore {fingerprint}")
+    ask(live, repo, pull, f"/ignore {fingerprint} the caller masks it\n/review", count=2)
+    until(lambda: len(pull.reviews) == 2)
+    body = pull.reviews[1].body
+    assert "`ada` ignored it with `/ignore`, because: the caller masks it" in body
+    assert all(fingerprint not in c.body for c in pull.reviews[1].comments)
 
 
 def results(base: str, head: str, worse: bool = False) -> bytes:
@@ -437,7 +578,9 @@ def test_a_dialogue_in_chinese(chinese):
     repo.workflows[WORKFLOW] = 5
     pull = people.open_pull(chinese, repo, "feature", send=False)
     assert "重新审查当前的最新提交" in ask(chinese, repo, pull, "/help", "mallory")
-    assert "需要本仓库的写权限" in ask(chinese, repo, pull, "/re-run all-failed", "mallory")
+    assert "只有对本仓库有写权限的人和本 PR 的作者" in ask(
+        chinese, repo, pull, "/re-run all-failed", "mallory"
+    )
     run = ran(repo, pull, failed("单元测试"))
     assert "相近的名称：`单元测试`" in ask(chinese, repo, pull, "/re-run 单元测验")
     assert "已重新运行，第 2 次" in ask(chinese, repo, pull, "请重跑：\n/re-run 单元测试")

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from bot.comment_text import finding_mark, review_mark
-from bot.github import App, Endpoint, GitHubError, UncertainWrite, check
-from bot.github.app import PUBLISH, RESOLVE
+from bot.github import UncertainWrite, check
+from bot.github.app import PUBLISH, RESOLVE, App, Endpoint
 from bot.github.client import Client
 from bot.github.own_comments import PullPlace
 from bot.github.publish import close_outdated, post_review
@@ -182,26 +182,31 @@ OUTPUT = {"title": "t", "summary": "s"}
 
 
 @pytest.mark.parametrize("count", [0, 1, 50, 51, 100, 120])
-def test_annotations_go_in_batches(client, publish, fake, repo, pull, count):
+def test_annotations_have_a_cap(client, publish, fake, repo, pull, count):
     run = check.begin(client, fake.app_id, "octo/engine", pull.head_sha, "order", OUTPUT)
     check.finish(client, "octo/engine", run, "neutral", OUTPUT, notes(count))
     (made,) = repo.check_runs
-    assert [a["message"] for a in made.annotations] == [f"note {n}" for n in range(count)]
+    shown = min(count, check.MOST_ANNOTATIONS)
+    assert [a["message"] for a in made.annotations] == [f"note {n}" for n in range(shown)]
     assert (made.status, made.conclusion) == ("completed", "neutral")
 
 
 def test_a_check_run_that_was_left_is_taken_up(client, publish, fake, repo, pull):
     run = check.begin(client, fake.app_id, "octo/engine", pull.head_sha, "first", OUTPUT)
-    fake.fault("PATCH", "/check-runs/", Answer(422, {"message": "No"}), when="after")
-    with pytest.raises(GitHubError):
-        check.finish(client, "octo/engine", run, "neutral", OUTPUT, notes(120))
     assert check.begin(client, fake.app_id, "octo/engine", pull.head_sha, "second", OUTPUT) == run
-    check.abandon(client, "octo/engine", run, "first", OUTPUT)
+    check.abandon(client, "octo/engine", run, "first", "cancelled", OUTPUT)
     assert repo.check_runs[0].status == "in_progress"
-    check.finish(client, "octo/engine", run, "neutral", OUTPUT, notes(120))
-    assert [a["message"] for a in repo.check_runs[0].annotations] == [
-        f"note {n}" for n in range(120)
-    ]
+    check.finish(client, "octo/engine", run, "neutral", OUTPUT, notes(20))
     other = check.begin(client, fake.app_id, "octo/engine", pull.head_sha, "third", OUTPUT)
-    check.abandon(client, "octo/engine", other, "third", OUTPUT)
-    assert [c.conclusion for c in repo.check_runs] == ["neutral", "skipped"]
+    check.abandon(client, "octo/engine", other, "third", "cancelled", OUTPUT)
+    assert [c.conclusion for c in repo.check_runs] == ["neutral", "cancelled"]
+
+
+def test_annotations_are_not_sent_twice(client, publish, fake, repo, pull):
+    """The worker died when GitHub had done it, and before that was written down."""
+    run = check.begin(client, fake.app_id, "octo/engine", pull.head_sha, "first", OUTPUT)
+    fake.fault("PATCH", "/check-runs/", Answer(502, {"message": "No"}), when="after")
+    with pytest.raises(UncertainWrite):
+        check.finish(client, "octo/engine", run, "neutral", OUTPUT, notes(20))
+    check.finish(client, "octo/engine", run, "neutral", OUTPUT, notes(20))
+    assert len(repo.check_runs[0].annotations) == 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -54,11 +55,19 @@ def test_the_review_is_what_the_dry_run_prints(live, running, example, tmp_path)
     ]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
     (review,) = pull.reviews
-    assert json.dumps(review.payload, ensure_ascii=False, indent=2).encode() + b"\n" == printed
+    posted = json.dumps(review.payload, ensure_ascii=False, indent=2) + "\n"
+    assert _without_links(posted) == _without_links(printed.decode())
     assert len(review.comments) > 5
     (check,) = repo.check_runs
     assert (check.name, check.conclusion) == ("specbot/review", "failure")
     assert "bugs" in (check.title or "") and len(check.annotations) > 5
+
+
+def _without_links(payload: str) -> str:
+    """A review as a clone gives it, which knows no address: places lead nowhere, and the digest
+    of the texts is another."""
+    text = re.sub(r"\[(`[^`]*`)\]\(http://127[^)]*\)", r"\1", payload)
+    return re.sub(r"(specbot:review \w+) \w+", r"\1", text)
 
 
 def test_a_pull_request_from_its_first_push_to_its_last(live, engine):
@@ -95,7 +104,7 @@ def test_a_newer_push_stops_the_review_of_the_older(live, engine):
     people.push(live, engine, pull, second)
     until(lambda: ended(engine, second) and ended(engine, first))
     assert [r.commit_id for r in pull.reviews] == [second]
-    assert [c.conclusion for c in engine.check_runs if c.head_sha == first] == ["skipped"]
+    assert [c.conclusion for c in engine.check_runs if c.head_sha == first] == ["cancelled"]
 
 
 def test_a_fork_is_reviewed_from_the_base_repository(live, engine):
@@ -132,7 +141,7 @@ def test_a_mistake_in_the_configuration_is_said_on_the_check(live, engine):
     pull = people.open_pull(live, engine, "mistaken")
     until(lambda: ended(engine, pull.head_sha))
     check = engine.check_runs[0]
-    assert (check.conclusion, check.title) == ("skipped", "Not reviewed")
+    assert (check.conclusion, check.title) == ("action_required", "Not reviewed")
     assert "unknown key `rules.disabel`" in (check.summary or "")
     assert not pull.reviews
 
@@ -223,8 +232,10 @@ def test_a_review_has_its_pages(live, running, engine):
         until(lambda: "The change, step by step" in client.get(address).text)
         page = client.get(address).text
         assert "Pack &lt;b&gt;words&lt;/b&gt;" in page and "Nobody has raised anything." in page
-        history = client.get(address, params={"tab": "history"}).text
-        assert "Findings over pushes" in history and pull.head_sha[:12] in history
+        # The review and the page of the change are written by two workflows, in either order.
+        history = {"tab": "history"}
+        until(lambda: "Findings over pushes" in client.get(address, params=history).text)
+        assert pull.head_sha[:12] in client.get(address, params=history).text
 
         wanted = {"q": f"#{pull.number} {engine.full_name}"}
         assert f'href="{address}"' in client.get("/", params=wanted).text

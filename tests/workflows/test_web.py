@@ -210,8 +210,7 @@ def test_both_or_neither_is_stored(web, store, opened, monkeypatch):
         raise sa.exc.OperationalError("enqueue", {}, Exception("disk full"))
 
     monkeypatch.setattr(store.client, "enqueue_in_transaction", broken)
-    with pytest.raises(sa.exc.OperationalError):
-        send(web, opened, guid="one")
+    assert send(web, opened, guid="one").status_code == 503
     assert not store.received("one")
     monkeypatch.undo()
     assert send(web, opened, guid="one").json() == {"outcome": "accepted"}
@@ -333,3 +332,29 @@ def test_what_is_new_to_review(action, more, reviewed, draft):
         "d", payload | {"repository": {"id": 2, "full_name": "octo/engine"}}
     )
     assert (order is not None and order.workflow == "review") == (reviewed and not draft)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"number": 2**64}, {"number": 10**400}, {"login": "half \ud800"}, {"login": "zero \x00"}],
+)
+def test_a_bad_delivery_fails_alone(store, opened, bad):
+    """It is signed, and no database can hold what it says: those that come with it are stored."""
+    payload = json.loads(opened)
+    if "number" in bad:
+        payload["pull_request"]["number"] = bad["number"]
+    else:
+        payload["repository"]["full_name"] = bad["login"]
+    body = json.dumps(payload).encode()
+
+    async def sent() -> list[int]:
+        transport = httpx.ASGITransport(application(store, SECRETS, LARGEST))
+        async with httpx.AsyncClient(transport=transport, base_url="http://bot.example") as client:
+            answers = []
+            for data in (opened, body, opened, opened, body, opened):
+                fields = webhooks.headers("pull_request", str(uuid.uuid4()), data, "new")
+                answers.append(client.post("/webhook", content=data, headers=fields))
+            return [answer.status_code for answer in await asyncio.gather(*answers)]
+
+    assert asyncio.run(sent()) == [202] * 6
+    assert len(store.client.list_workflows()) == 4

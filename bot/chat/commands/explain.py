@@ -1,18 +1,20 @@
-"""`/explain <finding|test>`: one finding of the last review in full, or why a test is predicted to
-fail."""
+"""`/explain <finding|test|job>`: a finding of the last review, why a test is predicted to fail, or
+why a job of CI failed."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from bot.chat.context import Refusal, Task
+from bot.chat.explained_jobs import explain_job, explained_names
 from bot.chat.nearest import nearest
 from bot.chat.permissions import Permission
+from bot.chat.stored_findings import find_findings, known_names, place_of, predicted_failures
 from bot.i18n.escape import Style
 
 Json = dict[str, Any]
 NAME = "explain"
-USAGE = "<finding|test>"
+USAGE = "<finding|test|job>"
 PERMISSION = Permission.READ
 _MOST = 3
 
@@ -27,14 +29,19 @@ def _explain(task: Task) -> str:
     if not name:
         raise Refusal("explain-what")
     report = task.context.records.report(task.job.key)
+    findings = [] if report is None else find_findings(report, name)
+    if report is not None and findings:
+        return _findings_text(task, report, findings)
+    job = explain_job(task, name)
+    if job is not None:
+        return job
     if report is None:
         raise Refusal("no-report")
-    findings = [finding for finding in report["findings"] if name in _names(finding)]
-    if not findings:
-        known: set[str] = set()
-        for finding in report["findings"]:
-            known |= _names(finding)
-        raise Refusal("no-finding", wanted=name, near=nearest(name, sorted(known)))
+    known = [*known_names(report), *explained_names(task)]
+    raise Refusal("no-finding", wanted=name, near=nearest(name, known))
+
+
+def _findings_text(task: Task, report: Json, findings: list[Json]) -> str:
     parts = [task.words("comments.explain-head", head=report["head"][:12])]
     parts += [_finding_text(task, finding) for finding in findings[:_MOST]]
     if len(findings) > _MOST:
@@ -42,29 +49,9 @@ def _explain(task: Task) -> str:
     return "\n\n".join(parts)
 
 
-def _names(finding: Json) -> set[str]:
-    """What a finding goes by: its fingerprint, its rule, its place, and the tests that it predicts
-    to fail."""
-    place = finding["location"]
-    names = {
-        finding["fingerprint"],
-        finding["rule"],
-        place["path"],
-        f"{place['path']}:{place['start_line']}",
-    }
-    return names | {evidence["test"] for evidence in _predicted_failures(finding)}
-
-
-def _predicted_failures(finding: Json) -> list[Json]:
-    return [e for e in finding["evidence"] if e["type"] == "PredictedFailure"]
-
-
 def _finding_text(task: Task, finding: Json) -> str:
     style, language = task.context.words.style, task.context.settings.language
-    place = finding["location"]
-    where = place["path"]
-    if place["start_line"]:
-        where = f"{place['path']}:{place['start_line']}"
+    where, fingerprint = place_of(finding), finding["fingerprint"]
     parts = [
         f"### {style.code(finding['rule'])} {style.code(where)}",
         _with_code(style, finding["message"][language]),
@@ -75,7 +62,8 @@ def _finding_text(task: Task, finding: Json) -> str:
         for paragraph in finding[table][language].split("\n\n"):
             if paragraph.strip():
                 parts.append(_with_code(style, paragraph))
-    parts += [_failure_text(task, evidence) for evidence in _predicted_failures(finding)]
+    parts += [_failure_text(task, evidence) for evidence in predicted_failures(finding)]
+    parts.append(task.words("comments.explain-why", fingerprint=fingerprint))
     return "\n\n".join(parts)
 
 

@@ -25,7 +25,9 @@ def run(task: Task) -> str:
     for command in COMMANDS.values():
         usage = code(f"/{command.NAME} {command.USAGE}".rstrip())
         description = words(f"comments.help-{command.NAME}")
-        who = words(f"comments.level-{command.PERMISSION.name.lower()}")
+        level = command.PERMISSION.name.lower()
+        most = task.context.settings.author_reruns_per_hour
+        who = words(f"comments.level-{level}", most=most)
         lines.append([usage, description, who])
     table = "\n".join("| " + " | ".join(cell(text) for text in line) + " |" for line in lines)
     return f"{words('comments.help-intro', most=MOST_COMMANDS)}\n\n{table}"

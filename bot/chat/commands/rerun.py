@@ -1,139 +1,58 @@
 """`/re-run <job|all-failed|required-failed>`: what failed on the head, again, each kind by the way
-that GitHub has."""
+that GitHub has; `/re-run base <job>`: the same job where the base branch ran it last."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import httpx
 
-from bot.chat.commit_jobs import CommitJob, list_jobs, select_jobs
-from bot.chat.context import Refusal, Task
+from bot.chat.context import Task
 from bot.chat.permissions import Permission
-from bot.chat.rerun_policy import reason_not_to_rerun
+from bot.chat.rerun_plan import plan_reruns
 from bot.context.retries import is_transient
 from bot.github import GitHubError, RateLimited, UncertainWrite
-from bot.github.app import READ_CI, RUN
-from checks.ci.model import Kind
+from bot.github.app import RUN
 
 Json = dict[str, Any]
 NAME = "re-run"
-USAGE = "<job|all-failed|required-failed>"
-PERMISSION = Permission.WRITE
-_MOST = 30
+USAGE = "[base] <job|all-failed|required-failed>"
+PERMISSION = Permission.AUTHOR
 _CHECKS = {"checks": "write"}
 
 
 def run(task: Task) -> str:
     """Look at what ran, decide for each, then ask GitHub for one after the other; a line for
     each."""
-    plan = task.step(f"plan {task.number}", lambda: _plan(task))
+    plan = task.step(f"plan {task.number}", lambda: plan_reruns(task))
     lines = []
     for number, act in enumerate(plan["acts"]):
-        rerun = partial(_act, task, act, plan["head"])
+        rerun = partial(_act, task, act, plan, number)
         result = task.step(f"act {task.number} {number}", rerun)
         lines.append(task.words(f"comments.{result['key']}", **result["args"]))
     for refused in plan["not"]:
         lines.append(task.words(f"comments.{refused['key']}", **refused["args"]))
-    head = task.words("comments.rerun-head", head=plan["head"][:12])
+    if plan["base"]:
+        head = task.words("comments.rerun-base-head", **plan["base"])
+    else:
+        head = task.words("comments.rerun-head", head=plan["head"][:12])
     return head + "\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
-def _plan(task: Task) -> Json:
-    """What is to be asked for (`acts`), and what not (`not`), of the head as it is now."""
-    if not task.command.text:
-        raise Refusal("rerun-what")
-    pull = task.pull()
-    head, branch = str(pull["head"]["sha"]), str(pull["base"]["ref"])
-    app = task.context.app
-    jobs = list_jobs(task.client(READ_CI), task.job.place, branch, head, app.id)
-    if not jobs:
-        raise Refusal("nothing-ran", head=head[:12])
-    selected = select_jobs(jobs, _without_ticks(task.command.text))
-    now = datetime.now(UTC)
-    to_run: list[CommitJob] = []
-    refused: list[Json] = []
-    # Jobs that must not run again, also not with the other jobs of their run.
-    held: set[str] = set()
-    for job in selected[:_MOST]:
-        reason = reason_not_to_rerun(task, job, now)
-        if reason is None:
-            to_run.append(job)
-        else:
-            refused.append({"key": reason, "args": {"job": job.full_name}})
-            held.add(job.job.id)
-    if len(selected) > _MOST:
-        refused.append({"key": "rerun-more", "args": {"left": len(selected) - _MOST}})
-    for job in _taken_along(to_run, jobs):
-        if job not in selected and reason_not_to_rerun(task, job, now):
-            held.add(job.job.id)
-    return {"head": head, "acts": list(_acts(to_run, jobs, held)), "not": refused}
-
-
-def _without_ticks(text: str) -> str:
-    """The name of a job that somebody wrote as code."""
-    if len(text) > 2 and text[0] == text[-1] == "`":
-        return text[1:-1].strip()
-    return text
-
-
-def _taken_along(to_run: list[CommitJob], jobs: list[CommitJob]) -> Iterator[CommitJob]:
-    """The failed jobs of runs of which more than one job is wanted: all of them would run again."""
-    wanted_in_run = Counter(job.run_id for job in to_run)
-    for job in jobs:
-        if job.failed and job.run_id is not None and wanted_in_run[job.run_id] > 1:
-            yield job
-
-
-def _acts(to_run: list[CommitJob], jobs: list[CommitJob], held: set[str]) -> Iterator[Json]:
-    """One request a run: GitHub takes no second one for a run that has begun again."""
-    by_run: dict[int, list[CommitJob]] = {}
-    for job in to_run:
-        if job.run_id is not None:
-            by_run.setdefault(job.run_id, []).append(job)
-        else:
-            kind = "check" if job.job.kind is Kind.CHECK_RUN else "status"
-            name = job.job.name
-            yield {"kind": kind, "id": job.job.id, "job": job.full_name, "name": name}
-    for run_id, wanted in by_run.items():
-        failed = [job for job in jobs if job.failed and job.run_id == run_id]
-        yield from _acts_of_run(run_id, wanted, failed, held)
-
-
-def _acts_of_run(
-    run_id: int, wanted: list[CommitJob], failed: list[CommitJob], held: set[str]
-) -> Iterator[Json]:
-    """One job of the run, or all that failed."""
-    first, *others = wanted
-    attempt = int((first.run or {})["run_attempt"])
-    run = {"run": run_id, "attempt": attempt}
-    one_job = run | {"kind": "job", "id": first.job.id, "job": first.full_name}
-    if not others and len(failed) > 1:
-        yield one_job
-    elif any(job.job.id in held for job in failed):
-        # All failed jobs of the run would take along the one that must not: one goes alone, the
-        # others wait for it.
-        yield one_job
-        for job in others:
-            yield {"kind": "later", "job": job.full_name}
-    else:
-        names = ", ".join(job.full_name for job in wanted)
-        yield run | {"kind": "failed", "job": names, "others": len(failed) - len(wanted)}
-
-
-def _act(task: Task, act: Json, head: str) -> Json:
+def _act(task: Task, act: Json, plan: Json, number: int) -> Json:
     """Ask for it: once, by someone who may, for what is still the head. Gives the key and the
-    arguments of a sentence."""
+    arguments of a sentence. `number` counts the plan's acts from 0."""
     args = {"job": act["job"]}
     if act["kind"] == "later":
         return {"key": "rerun-later", "args": args}
-    task.require(PERMISSION)
+    granted = task.require(Permission.WRITE if plan["base"] else PERMISSION)
+    head = plan["head"]
     if task.pull()["head"]["sha"] != head:
         return {"key": "rerun-moved", "args": args}
+    if granted is Permission.AUTHOR and not _is_within_limit(task, number):
+        most = task.context.settings.author_reruns_per_hour
+        return {"key": "rerun-author-limit", "args": args | {"most": most}}
     try:
         if act["kind"] in ("job", "failed"):
             return _rerun_jobs(task, act, args)
@@ -142,6 +61,16 @@ def _act(task: Task, act: Json, head: str) -> Json:
         if is_transient(error):
             raise
         return {"key": "rerun-refused", "args": args | {"reason": str(error)}}
+
+
+def _is_within_limit(task: Task, number: int) -> bool:
+    """Whether the author, who may not write to the repository, has this request left within the
+    hour. The same request again is not counted twice."""
+    job, context = task.job, task.context
+    person = f"rerun-{job.repository_id}-{job.user}-"
+    context.records.claim(f"{person}{task.id}-{number}")
+    requests = context.records.count_claims(person)
+    return requests <= context.settings.author_reruns_per_hour
 
 
 def _rerun_jobs(task: Task, act: Json, args: Json) -> Json:

@@ -132,6 +132,7 @@ def _add_diff_options(parser: argparse.ArgumentParser, words: Catalog) -> None:
     add("head", metavar="HEAD", help=words("comparison.help-head"))
     add("--store", metavar="DIR", help=words("logprobs.diff-store"))
     add("--aa", nargs="+", metavar="FILE", help=words("comparison.help-aa"))
+    add("-v", "--verbose", action="store_true", help=words("cli.verbose"))
     add("--format", choices=_DIFF_FORMATS, default="terminal", help=words("comparison.help-format"))
     add("--pictures", metavar="DIR", help=words("comparison.help-pictures"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))

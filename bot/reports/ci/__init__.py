@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from bot.comment_text import utf16_length
@@ -92,6 +92,20 @@ def _write_within_limit(heading: list[Block], blocks: Iterable[Block]) -> str | 
         if room < 0:
             return None
     return markdown.join(parts)
+
+
+def explanations(report: CIReport, language: str) -> list[dict[str, str]]:
+    """What the report says of each failed job, as Markdown with secrets removed."""
+    words = Catalog(language, Markdown())
+    texts = []
+    for failed in report.failed:
+        # Without its heading: whoever asks has named the job.
+        alone = replace(report, failed=(failed,))
+        blocks = [block for block in details(alone, words, LEVELS[0])][1:]
+        text = redact(fit(blocks, LARGEST, words))
+        job = failed.job
+        texts.append({"id": job.id, "name": job.name, "workflow": job.workflow, "text": text})
+    return texts
 
 
 def title(view: CIView, words: Catalog) -> str:

@@ -8,13 +8,26 @@ from itertools import zip_longest
 from bot.i18n.catalog import Catalog
 from bot.i18n.templates import Escaped, place
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Table, Text
-from bot.reports.ci.phrasing import Level, advice, cut, duration, links, message, name, root
+from bot.reports.ci.phrasing import (
+    Level,
+    advice,
+    again,
+    cut,
+    duration,
+    links,
+    message,
+    name,
+    root,
+)
 from checks.ci.message_keys import Reason
 from checks.ci.model import Past, Requirement
+from checks.ci.observed_failures import mask_variable_parts
 from checks.ci.report import CIReport, Evidence, FailedJob, Failure, LogLine, Suggestion
 
 _LONGEST = 240
 _MOST_RELATED = 8
+# Accounts that stand open; of more, each is folded.
+_MOST_OPEN = 2
 _FEWEST_SUGGESTIONS = 3
 
 
@@ -30,20 +43,56 @@ def details(report: CIReport, words: Catalog, level: Level) -> Iterator[Block]:
     if not blocking and not optional:
         return
     yield Heading(2, words("ci.heading-details"))
-    for failed in blocking[: level.rows]:
-        yield from _job(failed, words, level)
+    groups = _by_cause(blocking[: level.rows])
+    for group in groups:
+        if len(groups) > _MOST_OPEN:
+            yield _folded(group, words, level)
+        else:
+            yield from _group(group, words, level)
     if optional:
         blocks: list[Block] = []
-        for failed in optional:
-            blocks += _job(failed, words, level)
+        for group in _by_cause(optional):
+            blocks += _group(group, words, level)
         title = words("ci.heading-optional-details", count=len(optional))
         yield Folded(title, tuple(blocks))
 
 
-def _job(failed: FailedJob, words: Catalog, level: Level) -> Iterator[Block]:
-    category = words(f"ci.category-{failed.main.category}")
-    heading = words("ci.detail-heading", name=name(failed.job), category=Escaped(category))
+def _by_cause(failed_jobs: Iterable[FailedJob]) -> list[list[FailedJob]]:
+    """Jobs that died of the same error together: a matrix, or a step that many jobs share."""
+    groups: dict[tuple[str, str, str], list[FailedJob]] = {}
+    for failed in failed_jobs:
+        main = failed.main
+        error = mask_variable_parts(main.error) if main.error else failed.job.id
+        groups.setdefault((main.category, main.cause, error), []).append(failed)
+    return list(groups.values())
+
+
+def _folded(group: list[FailedJob], words: Catalog, level: Level) -> Block:
+    first = group[0]
+    confidence = words(f"ci.confidence-{first.main.confidence}")
+    title = words(
+        "ci.detail-summary",
+        name=name(first.job),
+        more=len(group) - 1,
+        category=Escaped(words(f"ci.category-{first.main.category}")),
+        confidence=Escaped(confidence),
+    )
+    return Folded(title, tuple(_group(group, words, level)))
+
+
+def _group(group: list[FailedJob], words: Catalog, level: Level) -> Iterator[Block]:
+    """One account for all jobs that died of the same error."""
+    first = group[0]
+    category = words(f"ci.category-{first.main.category}")
+    heading = words("ci.detail-heading", name=name(first.job), category=Escaped(category))
     yield Heading(3, heading)
+    if len(group) > 1:
+        names = [name(failed.job) for failed in group]
+        yield Text(words("ci.detail-group", count=len(group), names=names))
+    yield from _job(first, words, level)
+
+
+def _job(failed: FailedJob, words: Catalog, level: Level) -> Iterator[Block]:
     yield Items(tuple(_facts(failed, words)))
     yield from _failures(failed, words, level)
     yield from _reasons(failed, words, level)
@@ -59,6 +108,8 @@ def _facts(failed: FailedJob, words: Catalog) -> Iterator[str]:
     cause = words(f"ci.cause-{main.cause}")
     confidence = words(f"ci.confidence-{main.confidence}")
     rerun = words(f"ci.rerun-{main.rerun}")
+    if main.error:
+        yield words("ci.detail-error", error=cut(main.error, _LONGEST))
     yield words("ci.detail-cause", cause=Escaped(cause), confidence=Escaped(confidence))
     yield words("ci.detail-root", root=Escaped(root(main, words)))
     yield words("ci.detail-rerun", rerun=Escaped(rerun))
@@ -66,7 +117,9 @@ def _facts(failed: FailedJob, words: Catalog) -> Iterator[str]:
         yield words("ci.detail-runner", runner=job.runner)
     if job.seconds is not None:
         yield words("ci.detail-took", time=duration(job.seconds, words))
-    link = links(job, words)
+    link = words("report.comma").join(
+        part for part in (links(job, words), again(job, words)) if part
+    )
     if link:
         yield link
 

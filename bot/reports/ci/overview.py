@@ -7,10 +7,19 @@ from collections.abc import Iterator
 from bot.i18n.catalog import Catalog
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.ci.phrasing import name
-from checks.ci.model import Requirement
+from checks.ci.model import Requirement, Status
 from checks.ci.report import Cause, CIReport, FailedJob
 
 _MOST_NAMES = 6
+# Causes of a required task that speak against a merge, the strongest reason first. With any other
+# cause a rerun decides.
+_BLOCKS = (
+    (Cause.THIS_PR, "mend"),
+    (Cause.UNKNOWN, "unknown"),
+    (Cause.CONSEQUENCE, "unknown"),
+    (Cause.PERSON, "person"),
+    (Cause.BASE, "base"),
+)
 # Between two sentences.
 _BETWEEN = {"zh": "", "en": " "}
 
@@ -29,7 +38,8 @@ def opening(report: CIReport, words: Catalog) -> Iterator[Block]:
 def overview(report: CIReport, words: Catalog) -> Iterator[Block]:
     """What matters in a few sentences, and the totals."""
     yield Heading(2, words("ci.heading-overview"))
-    yield Text(_BETWEEN[words.language].join(_sentences(report, words)))
+    sentences = (*_sentences(report, words), words(f"ci.merge-{_recommendation(report)}"))
+    yield Text(_BETWEEN[words.language].join(sentences))
     totals = report.totals
     columns = {
         "total-runs": f"{totals.jobs + totals.reruns}({totals.reruns})",
@@ -68,6 +78,29 @@ def _sentences(report: CIReport, words: Catalog) -> Iterator[str]:
         yield words("ci.says-passed")
     else:
         yield words("ci.says-nothing")
+
+
+def _recommendation(report: CIReport) -> str:
+    """Whether to merge, by what the required tasks show: the key of a sentence with the reason."""
+    if not report.run.jobs:
+        return "nothing"
+    if not report.run.required_known:
+        return "not-known"
+    causes = set()
+    for failed in report.failed:
+        if failed.job.failed and failed.job.requirement is Requirement.REQUIRED:
+            causes.add(failed.main.cause)
+    for cause, key in _BLOCKS:
+        if cause in causes:
+            return key
+    if causes:
+        return "rerun"
+    if report.missing:
+        return "missing"
+    required = [job for job in report.run.jobs if job.requirement is Requirement.REQUIRED]
+    if any(job.status is not Status.COMPLETED for job in required):
+        return "wait"
+    return "yes"
 
 
 def _names(failed: list[FailedJob]) -> list[str]:

@@ -43,16 +43,23 @@ _LONGEST = 300
 _MOST_PLACES = 8
 
 
-def root(failure: Failure, words: Catalog) -> str:
+def root(failure: Failure, words: Catalog, longest: int = _LONGEST) -> str:
     """The root-cause sentence."""
-    return message(failure.root, words)
+    return message(failure.root, words, longest=longest)
 
 
-def message(sentence: Message, words: Catalog, places: Sequence[str] = ()) -> str:
+def message(
+    sentence: Message, words: Catalog, places: Sequence[str] = (), longest: int = _LONGEST
+) -> str:
     """A sentence of the analysis. Long values, which are from a log, are cut."""
     args: dict[str, Any] = {}
     for name, value in sentence.args.items():
-        args[name] = cut(value, _LONGEST) if isinstance(value, str) else value
+        if isinstance(value, str):
+            args[name] = cut(value, longest)
+        elif isinstance(value, list):
+            args[name] = [cut(item, longest) for item in value]
+        else:
+            args[name] = value
     if sentence.key.startswith("advice-"):
         args["places"] = list(places)
     if sentence.key == Note.NO_CHANGE:
@@ -65,12 +72,14 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def advice(suggestions: Iterable[Suggestion], words: Catalog) -> tuple[str, ...]:
+def advice(
+    suggestions: Iterable[Suggestion], words: Catalog, longest: int = _LONGEST
+) -> tuple[str, ...]:
     """What to do, each thing once with all its places."""
     messages: dict[str, Message] = {}
     places: dict[str, list[Location]] = {}
     for suggestion in suggestions:
-        sentence = message(suggestion.message, words)
+        sentence = message(suggestion.message, words, longest=longest)
         messages.setdefault(sentence, suggestion.message)
         places_of = places.setdefault(sentence, [])
         if suggestion.location is not None and suggestion.location not in places_of:
@@ -78,7 +87,7 @@ def advice(suggestions: Iterable[Suggestion], words: Catalog) -> tuple[str, ...]
     lines = []
     for sentence, first_message in messages.items():
         shown = _group_by_file(places[sentence][:_MOST_PLACES])
-        lines.append(message(first_message, words, shown))
+        lines.append(message(first_message, words, shown, longest))
     return tuple(lines)
 
 
@@ -132,10 +141,10 @@ def links(job: Job, words: Catalog) -> str:
     return ""
 
 
-def again(job: Job, words: Catalog) -> str:
+def again(job: Job, words: Catalog, *, link: bool = True) -> str:
     """Where to run it again, and how often that was done."""
     parts = []
-    if job.rerun_url:
+    if job.rerun_url and link:
         parts.append(words.style.link(words("ci.link-rerun"), job.rerun_url))
     if job.reruns:
         parts.append(words("ci.reruns", attempt=job.attempt))

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.i18n.catalog import Catalog
-from bot.reports.blocks import Block, Heading, Table
+from bot.reports.blocks import Block, Heading, Table, Text
 from bot.reports.ci.phrasing import Level, advice, again, duration, links, name, root, state
-from checks.ci.model import Job, Requirement
-from checks.ci.report import CIReport, FailedJob, Missing, Running
+from checks.ci.model import Job, Requirement, Status
+from checks.ci.report import CIReport, FailedJob, Missing, Rerun, Running
 
 _GROUPS = (
     (Requirement.REQUIRED, "required"),
     (Requirement.OPTIONAL, "optional"),
     (Requirement.UNKNOWN, "unknown"),
 )
+# Characters of a log's text in a cell.
+_LONGEST = 60
 _KEYS = ("state", "task", "took", "root-cause", "suggestion", "log", "again")
 
 
@@ -27,6 +29,7 @@ def tasks(report: CIReport, words: Catalog, level: Level) -> Iterator[Block]:
             continue
         passed = sum(j.lets_merge for j in jobs)
         yield Heading(3, words(f"ci.heading-{key}", passed=passed, total=len(jobs)))
+        yield Text(words(f"ci.legend-{key}"))
         yield _table(report, jobs, words, level)
 
 
@@ -67,14 +70,16 @@ def _row(
     why = suggestion = ""
     took = duration(job.seconds, words)
     if failed is not None:
-        why = root(failed.main, words)
-        suggestions = advice(failed.main.suggestions, words)
+        why = root(failed.main, words, _LONGEST)
+        suggestions = advice(failed.main.suggestions, words, _LONGEST)
         suggestion = suggestions[0] if suggestions else ""
     elif missing is not None and missing.waited is not None:
         why = words("ci.missing-waited", time=duration(missing.waited, words))
     elif running is not None:
         took = duration(running.elapsed, words)
-        why = _estimate(running, words)
+        why = _waits_for(job, words) or _estimate(running, words)
+    # Where a rerun does not help, the link stands with the details only.
+    rerun = failed is None or failed.main.rerun is Rerun.ONCE
     return (
         state(job, words),
         words.style.code(name(job)),
@@ -82,8 +87,17 @@ def _row(
         why,
         suggestion,
         links(job, words),
-        again(job, words),
+        again(job, words, link=rerun),
     )
+
+
+def _waits_for(job: Job, words: Catalog) -> str:
+    """What a job waits for that has not begun: a person, or a machine."""
+    if job.status is Status.WAITING:
+        return words("ci.waits-approval")
+    if job.status is Status.QUEUED and not job.runner and job.labels:
+        return words("ci.waits-runner", labels=list(job.labels))
+    return ""
 
 
 def _estimate(running: Running, words: Catalog) -> str:

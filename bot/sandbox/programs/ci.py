@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import Any
 
 from bot.ci.run_folder import Folder, read_run, report_on_run
 from bot.errors import UserError
-from bot.reports.ci import CIView, comment, render
+from bot.git import Git
+from bot.reports.ci import LARGEST, CIView, comment, explanations, render
+from bot.reports.code_links import CodeLinks
 from bot.web import tab_html
 from checks.ci.folder import load
 from checks.ci.report import CIReport
@@ -22,8 +25,8 @@ _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def result(job: dict[str, Any]) -> dict[str, Any]:
-    """`comment`, `report`, `bodies` and `verdict` of the page, and `digest`, which is the same as
-    long as the comment has nothing new to say."""
+    """`comment`, `report`, `bodies` and `verdict` of the page, `explanations` for `/explain`, and
+    `digest`, which is the same as long as the comment has nothing new to say."""
     saved = read_run(Path(job["folder"]))
     files = Folder(Path(job["folder"]))
     try:
@@ -35,13 +38,21 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
     before = load(job["before"]) if job["before"] else None
     view = CIView(report, diff_runs(before, saved) if before is not None else None)
     language = job["language"]
+    links = CodeLinks(job.get("web", ""), job["head"], _paths(job["clone"], job["head"]))
     return {
-        "comment": comment(view, language),
+        "comment": links.in_markdown(comment(view, language), LARGEST),
         "report": json.loads(render(CIView(report), "json", language)),
         "digest": _digest(report, language),
-        "bodies": tab_html.ci_tab(view),
+        "bodies": {name: links.in_html(text) for name, text in tab_html.ci_tab(view).items()},
         "verdict": tab_html.ci_verdict(report),
+        "explanations": explanations(report, language),
     }
+
+
+def _paths(clone: str, head: str) -> frozenset[str]:
+    """The files of the commit that CI ran on."""
+    listed = Git(Path(clone)).attempt("ls-tree", "-r", "-z", "--name-only", "--full-tree", head)
+    return frozenset(os.fsdecode(name) for name in (listed or b"").split(b"\0"))
 
 
 def _digest(report: CIReport, language: str) -> str:

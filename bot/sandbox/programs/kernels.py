@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from bot.errors import UserError
 from bot.git import Git, Range
 from bot.kernels import actions, confine, runs
 from bot.kernels.package import Package
+from bot.packaging import require_extra
 
 Json = dict[str, Any]
 # Seconds for one case, as `specbot kernels compare` has it.
@@ -34,8 +34,7 @@ def result(job: Json) -> Json:
 
 
 def _compare(job: Json) -> None:
-    if find_spec("torch") is None or find_spec("triton") is None:
-        raise UserError("kernels-missing")
+    require_extra("kernels")
     git, compared = Git(Path(job["clone"])), Range(job["base"], job["head"])
     report = actions.pairs(git, compared, partial(_plan, job), lambda *_: None)
     actions.save(report, Path(job["folder"]), job["language"])

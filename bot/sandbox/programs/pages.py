@@ -16,6 +16,7 @@ from bot.pipeline import open_change, run_review
 from bot.reports import analysis, document, html
 from bot.reports.analysis import AnalysisReport
 from bot.reports.charts import stacked_bars
+from bot.reports.code_links import links_of
 from bot.reports.pictures import Push, findings_over_pushes
 from checks.core.change import PullRequest
 from checks.core.finding import Severity
@@ -35,9 +36,10 @@ def pages(job: Json) -> Bodies:
             *(Push(**p) for p in job.get("pushes", ())),
             _push(view.report.review, job["head"]),
         ]
+        links = links_of(view.report, job.get("web", ""))
         return {
-            "analysis": html.body(analysis.document(view, words, stacked_bars)),
-            "review": html.body(document.document(view.report, words)),
+            "analysis": links.in_html(html.body(analysis.document(view, words, stacked_bars))),
+            "review": links.in_html(html.body(document.document(view.report, words))),
             "history": html.body(findings_over_pushes(pushes, words)),
         }
 
@@ -46,10 +48,12 @@ def pages(job: Json) -> Bodies:
 
 def analysis_page(job: Json) -> Bodies:
     """`analysis` alone: the page on which there is what people say."""
-    return _made(
-        job,
-        lambda view, words: {"analysis": html.body(analysis.document(view, words, stacked_bars))},
-    )
+
+    def body(view: AnalysisReport, words: Catalog) -> dict[str, str]:
+        links = links_of(view.report, job.get("web", ""))
+        return {"analysis": links.in_html(html.body(analysis.document(view, words, stacked_bars)))}
+
+    return _made(job, body)
 
 
 def _made(job: Json, bodies: Callable[[AnalysisReport, Catalog], dict[str, str]]) -> Bodies:

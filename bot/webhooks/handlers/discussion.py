@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.jobs.requests import DiscussionJob, JobRequest
+from bot.jobs.requests import DiscussionJob, JobRequest, account_id
 
 
 def job_request(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
@@ -23,4 +23,4 @@ def job_request(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
         repository_id=int(repository["id"]),
         repository=str(repository["full_name"]),
         number=int(pull["number"]),
-    ).request()
+    ).request(account_id(pull))

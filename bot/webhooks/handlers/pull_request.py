@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.jobs.requests import ClosedJob, JobRequest, ReviewJob
+from bot.jobs.requests import ClosedJob, JobRequest, ReviewJob, account_id
 
 _NEW_COMMITS = {"opened", "synchronize", "reopened", "ready_for_review"}
 # Parts of a pull request that a review reads, besides its commits.
@@ -22,7 +22,7 @@ def job_request(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
             repository=str(repository["full_name"]),
             number=int(pull["number"]),
             merged=pull["merged_at"] is not None,
-        ).request()
+        ).request(account_id(pull))
     if not _is_new(payload) or pull["draft"] or pull["state"] != "open":
         return None
     return ReviewJob(
@@ -31,7 +31,7 @@ def job_request(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
         repository_id=int(repository["id"]),
         repository=str(repository["full_name"]),
         number=int(pull["number"]),
-    ).request()
+    ).request(account_id(pull))
 
 
 def _is_new(payload: Mapping[str, Any]) -> bool:

@@ -1,57 +1,22 @@
-"""What makes good for lost webhooks: failed deliveries are asked for again, and open pull requests
-are looked at."""
+"""What makes good for lost webhooks: open pull requests are looked at."""
 
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from datetime import datetime
 from typing import Any
 
 import structlog
 
-from bot.context import metrics
 from bot.context.service_context import ServiceContext
 from bot.db.deliveries import PullKey
 from bot.github import GitHubError
 from bot.github.app import ANALYSE
-from bot.jobs.requests import ReviewJob
+from bot.jobs.requests import ReviewJob, account_id
 from bot.workflows.reconcile import ci, comments
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.reconcile")
-# GitHub redelivers for three days.
-_WINDOW = 3 * 24 * 3600.0
-# A delivery that fails so often is not going to succeed, and would be sent for ever.
-_MOST_ATTEMPTS = 4
-# One that is on its way now is not lost.
-_YOUNG = 30.0
-
-
-def redeliver(context: ServiceContext) -> None:
-    """Have GitHub send again what it could not deliver in the last three days."""
-    now = time.time()
-    for guid, attempts in _recent_attempts(context, now).items():
-        last = attempts[0]
-        succeeded = any(200 <= attempt["status_code"] < 300 for attempt in attempts)
-        if succeeded or len(attempts) >= _MOST_ATTEMPTS:
-            continue
-        if now - _moment(last["delivered_at"]) < _YOUNG or context.store.received(guid):
-            continue
-        context.app.itself.post(f"/app/hook/deliveries/{last['id']}/attempts", {})
-        metrics.REDELIVERIES.inc()
-        _log.info("asked for a redelivery", delivery=guid, github_event=last["event"])
-    context.store.delete_old_deliveries()
-
-
-def _recent_attempts(context: ServiceContext, now: float) -> dict[str, list[Json]]:
-    """The attempts to deliver each webhook, the last attempt first."""
-    attempts: defaultdict[str, list[Json]] = defaultdict(list)
-    for attempt in context.app.itself.pages("/app/hook/deliveries"):
-        if now - _moment(attempt["delivered_at"]) > _WINDOW:
-            break
-        attempts[attempt["guid"]].append(attempt)
-    return attempts
 
 
 def enqueue_missed(context: ServiceContext) -> None:
@@ -101,7 +66,7 @@ def _look_at_pull(context: ServiceContext, installation: int, repository: Json, 
         repository=str(repository["full_name"]),
         number=key.number,
     )
-    store.enqueue(job.request())
+    store.enqueue(job.request(account_id(pull)))
     place = f"{job.repository}#{job.number}"
     _log.info("ordered a review that no webhook brought", pull=place, head=head)
 

@@ -9,8 +9,6 @@ import re
 
 from checks.eval.integers import CIntType
 
-SOLVER_TIMEOUT_MS = 2000
-
 INT32 = CIntType(32, True)
 INT64 = CIntType(64, True)
 

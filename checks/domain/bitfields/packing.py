@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from checks.domain.bitfields.bit_solver import Word
 from checks.domain.bitfields.int_types import int_type
 from checks.eval.integers import CIntType
 from checks.lang.ir import expr as E
@@ -30,7 +31,7 @@ class BitField:
             return int(self.expr.value)
         return None
 
-    def cut(self, value: int) -> int:
+    def cut(self, value: Word) -> Word:
         """What the sender's mask leaves of `value`."""
         return value if self.mask is None else value & self.mask
 

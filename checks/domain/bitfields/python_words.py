@@ -40,7 +40,7 @@ def python_readers(call: OpCall, buffer: str, index: int) -> Iterator[WordReader
     facts_of_call = attribute_facts(call.guards, aliases)
     attribute = buffer.rsplit(".", 1)[-1]
     for function in call.unit.functions:
-        text = call.unit.text(function.start_line, function.end_line)
+        text = call.unit.text_of(function)
         if function.owner != owner or attribute not in text:
             continue
         for reader, guards in _reads_in(function, call.unit, buffer, index):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from checks.domain.bitfields.bit_solver import Word
 from checks.domain.bitfields.packing import single_assignments
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
@@ -33,7 +34,7 @@ class FieldRead:
     def line(self) -> int:
         return self.expr.line or self.guarded.stmt.line
 
-    def take(self, word: int) -> int:
+    def take(self, word: Word) -> Word:
         """The field of the signed `word`."""
         value = word >> self.shift
         return value if self.mask is None else value & self.mask

@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import z3
-
-from checks.domain.bitfields.int_types import SOLVER_TIMEOUT_MS
+from checks.domain.bitfields.bit_solver import BitSolver
 from checks.domain.bitfields.packing import BitField, PackExpr
 from checks.domain.bitfields.reading import FieldRead
 
@@ -92,26 +90,25 @@ def _solve(
     pack: PackExpr, read: FieldRead, field: BitField | None, widths: _Widths, bits: int
 ) -> Refutation | None:
     """The solver's counterexample."""
-    solver = z3.Solver()
-    solver.set("timeout", SOLVER_TIMEOUT_MS)
-    variables = [z3.BitVec(f"f{number}", bits) for number in range(len(pack.fields))]
-    word = z3.BitVecVal(0, bits)
+    solver = BitSolver()
+    variables = [solver.unknown(f"f{number}", bits) for number in range(len(pack.fields))]
+    word = solver.number(0, bits)
     for variable, packed in zip(variables, pack.fields, strict=True):
         if packed.constant is None:
-            solver.add(z3.ULT(variable, 1 << widths[packed]))
+            largest = (1 << widths[packed]) - 1
+            solver.require((variable & largest).equals(variable))
         else:
-            solver.add(variable == packed.constant)
+            solver.require(variable.equals(packed.constant))
         word = word | (packed.cut(variable) << packed.shift)
-    wanted = z3.BitVecVal(0, bits)
+    wanted = solver.number(0, bits)
     if field is not None:
         wanted = variables[pack.fields.index(field)]
     if bits < 64:
-        word = z3.SignExt(64 - bits, word)
-        wanted = z3.ZeroExt(64 - bits, wanted)
-    solver.add(read.take(word) != wanted)
-    if solver.check() != z3.sat:
+        word = word.with_sign(64 - bits)
+        wanted = wanted.with_zeros(64 - bits)
+    solver.require(read.take(word).equals(wanted).negation())
+    values = solver.solve(variables)
+    if values is None:
         return None
-    model = solver.model()
-    values = tuple(model.eval(v, model_completion=True).as_long() for v in variables)
     packed_word = pack.pack(values, bits)
     return Refutation(field, values, packed_word, read.take(packed_word))

@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from checks.core.change import any_line_in
+from checks.core.words import as_bytes
 from checks.domain.indices.op_index import OpFacts, OpIndex
 from checks.eval.symbolic.calls import SAME_ELEMENT_METHODS
 from checks.lang.ir.expr import Attr, Call, Const, Expr, Index, Name, Ternary, callee, dotted, walk
-from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.source_file import Function, SourceFile, any_line_in
 from checks.lang.ir.stmt import Assign, If, Stmt, guarded_statements
 
 _WORD = re.compile(r"\w+")
@@ -100,7 +100,7 @@ class Buffers:
 
     def _find_sites(self, path: str) -> Iterator[OpSite]:
         data = self.library.files.get(path, b"")
-        if not any(op.encode() in data for op in self.library.ops):
+        if not any(as_bytes(op) in data for op in self.library.ops):
             return
         unit = self.library.unit(path)
         if unit is None:
@@ -108,7 +108,7 @@ class Buffers:
         config = self.library.config
         modules = _hardware_of_imports(unit, {hardware.name for hardware in config.hardware})
         for function in unit.functions:
-            text = unit.text(function.start_line, function.end_line)
+            text = unit.text_of(function)
             if self.library.ops.keys().isdisjoint(_WORD.findall(text)):
                 continue
             scope = FunctionScope(function, unit, self)
@@ -153,13 +153,13 @@ class Buffers:
 
     def _chooses(self, path: str, first: str, second: str) -> bool:
         """Whether a branch in the file calls one of two functions in each arm."""
-        if second.encode() not in self.library.files[path]:
+        if as_bytes(second) not in self.library.files[path]:
             return False
         unit = self.library.unit(path)
         if unit is None:
             return False
         for function in unit.functions:
-            text = unit.text(function.start_line, function.end_line)
+            text = unit.text_of(function)
             if f"{first}(" not in text or f"{second}(" not in text:
                 continue
             for guarded in guarded_statements(function.body):
@@ -207,13 +207,13 @@ class Buffers:
                     yield hardware, fields
 
     def _calls_of_class(self, kind: str, path: str) -> Iterator[tuple[Call, FunctionScope]]:
-        if f"{kind}(".encode() not in self.library.files[path]:
+        if as_bytes(f"{kind}(") not in self.library.files[path]:
             return
         unit = self.library.unit(path)
         if unit is None:
             return
         for function in unit.functions:
-            if f"{kind}(" not in unit.text(function.start_line, function.end_line):
+            if f"{kind}(" not in unit.text_of(function):
                 continue
             scope = FunctionScope(function, unit, self)
             for call in calls(function.body):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from checks.core.config import Config
+from checks.core.words import as_bytes
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.source import language
 
@@ -77,7 +78,7 @@ class FunctionLookup:
         """A definition in another file of the same hardware that uses the index, not a header's
         declaration."""
         hardware = self._config.hardware_of(path)
-        word = re.escape(name.encode())
+        word = re.escape(as_bytes(name))
         # The name comes first in the pattern, because a search for plain letters is fast.
         call = re.compile(rb"%b(?<![^\s*&:]%b)\s*\(" % (word, word))
         for other, data in self._files.items():
@@ -94,7 +95,7 @@ class FunctionLookup:
 
 def _callable(unit: SourceFile, name: str, arity: int) -> Function | None:
     """The function of `unit` that a call with `arity` arguments can mean."""
-    for function in unit.functions:
+    for function in unit.named(name):
         if function.name != name:
             continue
         params = function.params

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.core.words import contains_word
+from checks.core.words import as_bytes, contains_word
 from checks.domain.indices.function_lookup import FunctionLookup
 from checks.eval.symbolic.executor import SymbolicExecutor
 from checks.eval.symbolic.parameters import is_buffer
@@ -111,7 +111,7 @@ class OpIndex:
 
     def holding(self, kind: str, *words: str) -> list[str]:
         """Files of the language `kind` that hold any of `words` as a word."""
-        needles = [word.encode() for word in words]
+        needles = [as_bytes(word) for word in words]
         paths = []
         for path, data in self.files.items():
             if language(path) == kind and any(contains_word(data, needle) for needle in needles):

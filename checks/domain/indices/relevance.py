@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from checks.core.change import ChangeSet, FileChange, any_line_in
+from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.core.words import contains_word, word_regex
+from checks.core.words import as_bytes, contains_word, word_regex
 from checks.domain.indices.op_index import OpIndex
 from checks.eval.symbolic.run import IndexNames
 from checks.lang.source import language
@@ -33,7 +33,7 @@ class TouchedFunctions:
 
 def touched_functions(change: ChangeSet, config: Config, watch: IndexNames) -> TouchedFunctions:
     """The changed functions that have an index as a word, on either side."""
-    words = [name.encode() for name in watch.names]
+    words = [as_bytes(name) for name in watch.names]
     result = TouchedFunctions()
     for file in change.files:
         kind = language(file.path)
@@ -63,12 +63,9 @@ def _touched_functions(change: ChangeSet, file: FileChange, words: list[bytes]) 
         unit = change.unit(path, side)
         if unit is None:
             continue
-        lines = sorted(changed_lines)
-        for function in unit.functions:
-            if not any_line_in(lines, function.start_line, function.end_line):
-                continue
-            text = unit.text(function.start_line, function.end_line)
-            if _holds(text.encode(), words):
+        for function in unit.functions_on(changed_lines):
+            text = unit.text_of(function)
+            if _holds(as_bytes(text), words):
                 yield function.qualname
 
 
@@ -111,6 +108,6 @@ def _functions_mentioning(names: set[str], path: str, library: OpIndex) -> Itera
         return
     mentions = [re.compile(rf"{word_regex(name)}\b") for name in names]
     for function in unit.functions:
-        text = unit.text(function.start_line, function.end_line)
+        text = unit.text_of(function)
         if any(mention.search(text) for mention in mentions):
             yield function.name

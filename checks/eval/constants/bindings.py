@@ -150,10 +150,8 @@ def function_around(function: Function, unit: SourceFile) -> Function | None:
     outer_name = function.qualname.rpartition(".")[0]
     if not outer_name:
         return None
-    for candidate in unit.functions:
-        if candidate.qualname == outer_name:
-            return candidate
-    return None
+    named = unit.functions_named.get(outer_name)
+    return named[0] if named else None
 
 
 def class_of(function: Function | None, unit: SourceFile) -> str:

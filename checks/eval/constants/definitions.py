@@ -146,11 +146,9 @@ class DefinitionFinder:
                 return [None]
             definitions.append(self.of_constant(constant))
         path = f"self.{name}"
-        for method in unit.functions:
-            if method.owner != owner:
-                continue
+        for method in unit.methods_of(owner):
             # Lowering a body costs; one without the words has no assignment to them.
-            if path not in unit.text(method.start_line, method.end_line):
+            if path not in unit.text_of(method):
                 continue
             for binding in self._bindings_of(method).get(path, []):
                 definitions.append(

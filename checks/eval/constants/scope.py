@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
+from checks.core.words import as_bytes
 from checks.eval.constants.files import path_index
 from checks.lang.ir.source_file import Constant, Function, Import, SourceFile
 
@@ -64,7 +65,7 @@ class Scopes:
     ) -> list[Definition]:
         """The definitions in `unit`, else in the nearest headers that have any."""
         definitions = find_in(unit, name)
-        word = name.rsplit("::", 1)[-1].encode()
+        word = as_bytes(name.rsplit("::", 1)[-1])
         seen = {unit.path}
         level = [unit.path]
         for _ in range(_DEEPEST):

@@ -87,7 +87,17 @@ def _evaluate_ternary(run: Interpretation, expr: E.Ternary) -> Value:
 def _evaluate_sequence(run: Interpretation, expr: E.Sequence) -> Value:
     if any(_is_starred(item) for item in expr.items):
         return Value(PyList(None, kind=expr.kind))
-    return Value(PyList([run.eval(item) for item in expr.items], kind=expr.kind))
+    items = [run.eval(item) for item in expr.items]
+    if expr.kind == "set":
+        return Value(PyList(_distinct(items), kind="set"))
+    return Value(PyList(items, kind=expr.kind))
+
+
+def _distinct(items: list[Value]) -> list[Value] | None:
+    """The elements of a set of them; None where it is not known which are the same."""
+    if not all(isinstance(item.value, SCALARS) for item in items):
+        return None
+    return list({item.value: item for item in items}.values())
 
 
 def _is_starred(expr: E.Expr) -> bool:

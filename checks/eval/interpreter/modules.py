@@ -107,7 +107,7 @@ class Modules:
     def _is_dynamic(self, ref: ClassRef) -> bool:
         key = (ref.unit.path, ref.cls.start_line)
         if key not in self._dynamic:
-            text = ref.unit.text(ref.cls.start_line, ref.cls.end_line)
+            text = ref.unit.text_of(ref.cls)
             self._dynamic[key] = _DYNAMIC_ATTRIBUTES.search(text) is not None
         return self._dynamic[key]
 
@@ -142,7 +142,7 @@ def is_fixture(function: Function) -> bool:
 def _runs_as_written(function: Function, unit: SourceFile) -> bool:
     if not is_fixture(function) and any(map(_is_opaque_decorator, function.marks)):
         return False
-    if _suspends(unit.text(function.start_line, function.end_line)):
+    if _suspends(unit.text_of(function)):
         return False
     return function.clean
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 from checks.eval.interpreter.frames import Interpretation
 from checks.eval.interpreter.modules import NameKey
@@ -28,20 +30,44 @@ def apply_decorators(run: Interpretation, function: Function) -> None:
 
 def apply_context_managers(
     run: Interpretation, items: tuple[E.Expr, ...]
-) -> list[tuple[NameKey, Value | None]]:
-    """Apply `with mock.patch(...)` and `patch.object(...)`; gives the names and old values."""
-    undo: list[tuple[NameKey, Value | None]] = []
+) -> list[Callable[[], None]]:
+    """Apply `with mock.patch(...)` and `patch.object(...)`; gives what puts the old values back."""
+    undo: list[Callable[[], None]] = []
     for item in items:
         if not isinstance(item, E.Call):
             continue
-        key = _target_of_patch(run, item)
-        if key is None:
+        key = target_of_patch(run, item)
+        member = _member_of_object(run, item)
+        if key is not None:
+            replacement = _replacement(run, item)
+            undo.append(partial(run.program.replace, key, run.program.overrides.get(key)))
+            run.program.replace(key, replacement)
+        elif member is not None:
+            instance, name = member
+            replacement = _replacement(run, item)
+            undo.append(partial(_put_back, instance, name, instance.attrs.get(name)))
+            instance.attrs[name] = replacement
+        else:
             run.eval(item)
-            continue
-        replacement = _replacement(run, item)
-        undo.append((key, run.program.overrides.get(key)))
-        run.program.replace(key, replacement)
     return undo
+
+
+def _put_back(instance: Instance, name: str, old: Value | None) -> None:
+    if old is None:
+        instance.attrs.pop(name, None)
+    else:
+        instance.attrs[name] = old
+
+
+def _member_of_object(run: Interpretation, call: E.Call) -> tuple[Instance, str] | None:
+    """The object and the name that `patch.object(reader, "step")` replaces on this object alone."""
+    if not (E.dotted(call.func) or "").endswith("patch.object") or len(call.args) < 2:
+        return None
+    owner = run.eval(call.args[0]).value
+    name = run.eval(call.args[1]).value
+    if isinstance(owner, Instance) and isinstance(name, str):
+        return owner, name
+    return None
 
 
 def apply_monkeypatch(run: Interpretation, call: E.Call) -> None:
@@ -73,7 +99,7 @@ def _replacement(run: Interpretation, call: E.Call) -> Value:
     return _new_mock()
 
 
-def _target_of_patch(run: Interpretation, call: E.Call) -> NameKey | None:
+def target_of_patch(run: Interpretation, call: E.Call) -> NameKey | None:
     """The name that `patch("module.name")` or `patch.object(owner, "name")` replaces."""
     name = E.dotted(call.func) or ""
     if name.endswith("patch.object") and len(call.args) > 1:

@@ -12,11 +12,16 @@ from checks.eval.interpreter.frames import (
     LoopJump,
     ReturnSignal,
 )
-from checks.eval.interpreter.patches import apply_context_managers, apply_monkeypatch
+from checks.eval.interpreter.patches import (
+    apply_context_managers,
+    apply_monkeypatch,
+    target_of_patch,
+)
 from checks.eval.interpreter.values import (
     NO_ORIGINS,
     NONE_VALUE,
     UNKNOWN_VALUE,
+    ClassRef,
     FuncRef,
     Native,
     SimulatedException,
@@ -83,7 +88,7 @@ def _run_assert(run: Interpretation, stmt: S.Assert) -> None:
         return
     value = run.eval(stmt.test)
     if truth(value) is False:
-        text = run.frame.unit.text(stmt.line).strip()
+        text = run.frame.unit.excerpt(stmt.line)
         raise SimulatedException("AssertionError", text, value.origins)
 
 
@@ -180,14 +185,30 @@ def _loop_items(run: Interpretation, stmt: S.For) -> list[Value] | None:
 
 def _run_with(run: Interpretation, stmt: S.With) -> None:
     undo = apply_context_managers(run, stmt.items)
+    frame = run.frame
+    was_maybe = frame.maybe
+    frame.maybe = was_maybe or any(_is_followed_by_nobody(run, item) for item in stmt.items)
     try:
         if _is_tolerant(stmt):
             _run_tolerantly(run, stmt)
         else:
             run.block(stmt.body)
     finally:
-        for key, old in reversed(undo):
-            run.program.replace(key, old)
+        frame.maybe = was_maybe
+        for put_back in reversed(undo):
+            put_back()
+
+
+def _is_followed_by_nobody(run: Interpretation, item: E.Expr) -> bool:
+    """Whether the item is a context manager of the project: what it sets up before the body, and
+    which exceptions it takes, is not followed."""
+    if not isinstance(item, E.Call) or target_of_patch(run, item) is not None:
+        return False
+    match run.eval(item.func).value:
+        case FuncRef() | ClassRef():
+            return True
+        case _:
+            return False
 
 
 def _is_tolerant(stmt: S.With) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -15,6 +17,8 @@ T = TypeVar("T")
 # Line ranges: first and last line, both included.
 Ranges = tuple[tuple[int, int], ...]
 K = TypeVar("K", bound=Hashable)
+_WORD = re.compile(r"\w+")
+_PAST_EVERY_LINE = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +254,60 @@ class SourceFile(WithMemo):
 
     def function_at(self, line: int) -> Function | None:
         """The innermost function that holds `line`."""
-        around = [f for f in self.functions if f.covers(line)]
-        return min(around, key=lambda f: f.end_line - f.start_line, default=None)
+        return self._innermost.get(line)
+
+    @cached_property
+    def _innermost(self) -> dict[int, Function]:
+        """The innermost function of each line that stands in one."""
+        innermost: dict[int, Function] = {}
+        # The shortest first: what is around it does not take its lines.
+        for function in sorted(self.functions, key=lambda f: f.end_line - f.start_line):
+            for line in range(function.start_line, function.end_line + 1):
+                innermost.setdefault(line, function)
+        return innermost
+
+    def functions_naming(self, word: str) -> list[Function]:
+        """The functions in whose text `word` stands as a whole word, in source order."""
+        return self._functions_by_word.get(word, [])
+
+    def functions_naming_any(self, words: Iterable[str]) -> list[Function]:
+        """The functions in whose text one of `words` stands, in source order."""
+        found = {id(f): f for word in words for f in self.functions_naming(word)}
+        return sorted(found.values(), key=lambda f: (f.start_line, -f.end_line))
+
+    def functions_on(self, lines: Iterable[int]) -> list[Function]:
+        """The functions that hold one of `lines`, in source order."""
+        ordered = sorted(lines)
+        return [f for f in self.functions if any_line_in(ordered, f.start_line, f.end_line)]
+
+    def methods_of(self, owner: str) -> list[Function]:
+        """The functions of the class `owner`, in source order."""
+        return self._functions_by_owner.get(owner, [])
+
+    @cached_property
+    def _functions_by_owner(self) -> dict[str, list[Function]]:
+        return group_by(self.functions, lambda f: f.owner)
+
+    def constants_of(self, owner: str) -> list[Constant]:
+        """The constants of the class `owner`, in source order."""
+        return self._constants_by_owner.get(owner, [])
+
+    @cached_property
+    def _constants_by_owner(self) -> dict[str, list[Constant]]:
+        return group_by(self.constants, lambda c: c.owner)
+
+    @cached_property
+    def _functions_by_word(self) -> dict[str, list[Function]]:
+        """The functions by each word of their text.
+
+        One pass over the file, so that as many questions as a change has functions cost no more
+        than the file is long.
+        """
+        found: dict[str, list[Function]] = {}
+        for function in self.functions:
+            for word in set(_WORD.findall(self.text_of(function))):
+                found.setdefault(word, []).append(function)
+        return found
 
     @cached_property
     def functions_named(self) -> dict[str, list[Function]]:
@@ -274,7 +330,15 @@ class SourceFile(WithMemo):
 
     def named(self, name: str) -> list[Function]:
         """Functions with this plain or qualified name."""
-        return [f for f in self.functions if name in (f.name, f.qualname)]
+        return self._functions_by_either_name.get(name, [])
+
+    @cached_property
+    def _functions_by_either_name(self) -> dict[str, list[Function]]:
+        found: dict[str, list[Function]] = {}
+        for function in self.functions:
+            for name in {function.name, function.qualname}:
+                found.setdefault(name, []).append(function)
+        return found
 
     @cached_property
     def broken(self) -> Ranges:
@@ -286,7 +350,19 @@ class SourceFile(WithMemo):
 
     def is_broken(self, start: int, end: int) -> bool:
         """Whether any part of these lines did not parse."""
-        return any(first <= end and start <= last for first, last in self.broken)
+        place = bisect_right(self._broken_apart, (end, _PAST_EVERY_LINE)) - 1
+        return place >= 0 and start <= self._broken_apart[place][1]
+
+    @cached_property
+    def _broken_apart(self) -> Ranges:
+        """The same ranges, of which no two overlap."""
+        return join_ranges(self.broken)
+
+
+def any_line_in(lines: Sequence[int], first: int, last: int) -> bool:
+    """Whether one of `lines`, which are in order, is one of `first` to `last`."""
+    place = bisect_left(lines, first)
+    return place < len(lines) and lines[place] <= last
 
 
 def join_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:

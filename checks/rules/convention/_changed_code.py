@@ -54,7 +54,7 @@ def _has_code(unit: SourceFile | None, lines: set[int]) -> bool:
         commented.update(range(comment.line, comment.end_line + 1))
     marks = _COMMENT_MARKS[unit.language]
     for line in lines:
-        text = unit.text(line).strip()
+        text = unit.excerpt(line)
         # `x = 1  # why` is code with a comment: a pure comment begins with its mark.
         if text and not (line in commented and text.startswith(marks)):
             return True

@@ -11,8 +11,8 @@ from checks.core.change import FileChange
 from checks.core.finding import Message
 from checks.domain.change_facts import FileFact, FunctionFact
 from checks.domain.paste import PasteLine
+from checks.domain.rewrites import Rewrite, find_rewrites
 from checks.rules.convention._draft import Draft
-from checks.rules.convention._rewrites import Rewrite, find_rewrites
 
 MOST_FILES = 20
 MOST_NAMES = 8
@@ -38,7 +38,7 @@ def _reading_order(file: FileFact) -> tuple[bool, bool, str]:
 
 def _describe_file(file: FileFact, change: FileChange, draft: Draft) -> Iterator[PasteLine]:
     # A registration macro such as PYBIND11_MODULE is no function to a reader.
-    functions = [f for f in draft.facts.functions if f.path == file.path and not f.name.isupper()]
+    functions = [f for f in draft.facts.functions_of(file.path) if not f.name.isupper()]
     changed = _names_of(functions, "body", "signature")
     if file.kind in ("test", "e2e"):
         changed = _test_names(change, draft)
@@ -69,7 +69,7 @@ def _limited(key: str, names: list[str]) -> dict[str, Any]:
 
 def _test_names(change: FileChange, draft: Draft) -> list[str]:
     """Test functions of the head in which a line was added, else those around the change."""
-    unit = draft.change.unit(change.head_path) if change.head_path else None
+    unit = draft.change.head_unit(change)
     if unit is None:
         return []
     names: dict[str, None] = {}

@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
+from checks.core.sequences import count_common_start
 from checks.domain.impact_tags import impact_tags
-from checks.rules.convention._sequences import count_common_start
 from checks.rules.convention._titles import by_names, key
 
 # Names of a tag, and the words of a title that call for it.

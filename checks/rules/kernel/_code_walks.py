@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from checks.domain.ops import calls_of, expressions_of
@@ -18,9 +19,9 @@ def calls_in_file(
     Functions that do not have the name in their text are not looked into: most files name what is
     called in one function out of many.
     """
-    for function in unit.functions:
-        if name not in unit.text(function.start_line, function.end_line):
-            continue
+    # Of `ns::f` and `a.f` the last word stands in the text, whatever stands between.
+    words = re.findall(r"\w+", name)
+    for function in unit.functions_naming(words[-1]) if words else ():
         for call, guards in calls_of(function.body):
             if E.callee(call) == name:
                 yield function, call, guards

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction
 from checks.core.code import body_code, code_without_comments
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Related, Sibling
-from checks.core.words import has_word
-from checks.domain.ops import OpInfo, Ops, arguments
+from checks.core.words import has_word, word_regex
+from checks.domain.ops import OpInfo, Ops, arguments, calls_of
+from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, Param, SourceFile
 from checks.rules.kernel._code_walks import calls_in_file
+
+# How many calls a parameter is followed through.
+_DEEPEST = 4
 
 
 def passing_call(
@@ -34,9 +40,15 @@ def _python_call(
         if unit is None:
             continue
         for _, call, _ in calls_in_file(name, unit):
-            if param.name in arguments(call, params):
+            passed = arguments(call, params).get(param.name)
+            if passed is not None and not _is_none(passed):
                 return _passed_at(path, call.line)
     return None
+
+
+def _is_none(expr: E.Expr) -> bool:
+    """Whether it is `None`, which asks for nothing."""
+    return isinstance(expr, E.Const) and expr.value is None
 
 
 def _op_call(
@@ -111,12 +123,12 @@ def _honouring(
         name = param.name
     else:
         return None
-    if not has_word(body_code(function, code_without_comments(unit, function)), name):
+    if not has_effect(name, function, unit):
         return None
     line = _last_line_naming(name, function, unit)
     message = Message("honours", {"name": name})
     place = Location(unit.path, line)
-    return Sibling(place, function.name, "", message, unit.text(line).strip())
+    return Sibling(place, function.name, "", message, unit.excerpt(line))
 
 
 def _last_line_naming(name: str, function: Function, unit: SourceFile) -> int:
@@ -125,3 +137,34 @@ def _last_line_naming(name: str, function: Function, unit: SourceFile) -> int:
         if has_word(unit.text(number), name):
             return number
     return function.start_line
+
+
+def has_effect(name: str, function: Function, unit: SourceFile, depth: int = 0) -> bool:
+    """Whether `function` does something with its parameter `name`.
+
+    To hand it on to a function of the same file that ignores it is to do nothing.
+    """
+    if not has_word(body_code(function, code_without_comments(unit, function)), name):
+        return False
+    if depth == _DEEPEST:
+        return True
+    handed_on = 0
+    for call, _ in calls_of(function.body):
+        for place, argument in enumerate(call.args):
+            if name not in E.names(argument):
+                continue
+            if not _is_ignored(call, place, unit, depth):
+                return True
+            handed_on += 1
+    text = body_code(function, code_without_comments(unit, function))
+    return len(re.findall(word_regex(name), text)) > handed_on
+
+
+def _is_ignored(call: E.Call, place: int, unit: SourceFile, depth: int) -> bool:
+    """Whether every function of the file that the call may mean ignores its argument `place`."""
+    called = unit.named(E.callee(call))
+    if not called or any(place >= len(function.params) for function in called):
+        return False
+    return not any(
+        has_effect(function.params[place].name, function, unit, depth + 1) for function in called
+    )

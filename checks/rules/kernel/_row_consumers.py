@@ -96,7 +96,7 @@ def _consumers_of_field(
         if unit is None or path == changed.unit.path:
             continue
         for function in unit.functions:
-            if field in unit.text(function.start_line, function.end_line):
+            if field in unit.text_of(function):
                 yield from _in_function(field, function, unit, search)
 
 
@@ -120,7 +120,7 @@ def _step(consumer: RowConsumer, offsets: str, change: ChangeSet) -> DerivationS
         key = keys.get(consumer.kind, "reader-whole")
         return DerivationStep(consumer.at, consumer.text, Message(key, args))
     unit = change.unit(read.location.path)
-    text = unit.text(read.location.start_line).strip() if unit is not None else ""
+    text = unit.excerpt(read.location.start_line) if unit is not None else ""
     if read.count:
         return DerivationStep(
             read.location, text, Message("reader-keeps", {**args, "count": read.count})
@@ -197,7 +197,7 @@ def _in_function(
     aliases, is_reordered = _aliases(field, function)
     cuts = list(_cuts(field, function, aliases))
     for statement in cuts:
-        text = unit.text(statement.line).strip()
+        text = unit.excerpt(statement.line)
         yield RowConsumer(function.name, CUT, Location(unit.path, statement.line), text)
     for call, guards in calls_of(function.body):
         if any(_is_behind(statement, call, guards) for statement in cuts):
@@ -209,7 +209,7 @@ def _in_function(
         if _is_elsewhere(function, guards, search):
             continue
         place = Location(unit.path, call.line)
-        text = unit.text(call.line).strip()
+        text = unit.excerpt(call.line)
         # Which rows move where is not followed: a person has to look.
         if is_reordered:
             yield RowConsumer(function.name, MOVED, place, text)

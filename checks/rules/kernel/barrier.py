@@ -37,7 +37,7 @@ from checks.core.finding import Confidence, Finding, Location, Message, Severity
 from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.render import source_of
-from checks.lang.ir.stmt import GuardedStmt
+from checks.lang.ir.stmt import For, GuardedStmt
 from checks.rules.kernel._thread_divergence import (
     differs_between_threads,
     is_device,
@@ -85,15 +85,35 @@ def _is_syncthreads(guarded: GuardedStmt) -> bool:
 def _divergent_condition(guarded: GuardedStmt, per_thread: set[str]) -> E.Expr | None:
     """A condition or a loop's bound around the statement that differs between threads."""
     for guard in guarded.guards:
+        if any(_compares_rounds(guard, loop) for loop in guarded.loops):
+            continue
         if differs_between_threads(guard, per_thread):
             return guard
     for loop in guarded.loops:
-        if loop.stop is None:
+        if loop.stop is None or _goes_in_rounds(loop):
             continue
         for bound in (loop.start, loop.test):
             if bound is not None and differs_between_threads(bound, per_thread):
                 return bound
     return None
+
+
+def _goes_in_rounds(loop: For) -> bool:
+    """Whether a loop of every thread over its own places ends in the same round for all: its end
+    was rounded up to its step."""
+    if loop.step is None or loop.stop is None or not isinstance(loop.stop, E.Call):
+        return False
+    return any(equal_code(argument, loop.step) for argument in loop.stop.args)
+
+
+def _compares_rounds(condition: E.Expr, loop: For) -> bool:
+    """Whether a condition asks in which round of such a loop a thread is: `i >= BLOCK`."""
+    match condition:
+        case E.Binary(op="<" | ">=", left=left, right=right) if loop.step is not None:
+            is_place = loop.target is not None and equal_code(left, loop.target)
+            return is_place and equal_code(right, loop.step) and _goes_in_rounds(loop)
+        case _:
+            return False
 
 
 def _finding(line: int, condition: E.Expr, changed: ChangedFunction) -> Finding:

@@ -114,7 +114,7 @@ def _finding(leaving: Stmt, behind: Stmt, end: int, changed: ChangedFunction) ->
         severity=Severity.SUGGESTION,
         confidence=Confidence.HIGH,
         location=Location(changed.unit.path, behind.line, end),
-        message=Message("unreachable", {"after": changed.unit.text(leaving.line).strip()}),
+        message=Message("unreachable", {"after": changed.unit.excerpt(leaving.line)}),
         symbol=changed.head.qualname,
         subject=changed.unit.text(behind.line),
     )

@@ -105,7 +105,7 @@ def _may_change_between(
 
 def _finding(test: If, assignment: Assign, changed: ChangedFunction) -> Finding:
     place = Location(changed.unit.path, assignment.line, assignment.end_line)
-    text = changed.unit.text(test.line).strip()
+    text = changed.unit.excerpt(test.line)
     args = {
         "name": E.dotted(assignment.target),
         "at": place,

@@ -148,7 +148,7 @@ def _padding_function(
                 continue
             for function in unit.named(candidate):
                 returned = _returned_lengths(function)
-                if returned is not None and _PADS.search(_text(unit, function)):
+                if returned is not None and _PADS.search(unit.text_of(function)):
                     return PaddingFunction(function.name, unit, returned.line)
     return None
 
@@ -156,10 +156,6 @@ def _padding_function(
 def _defining_files(function: str, change: ChangeSet) -> set[str]:
     start = f"def {function}("
     return {hit.path for hit in change.head.find(function) if hit.text.lstrip().startswith(start)}
-
-
-def _text(unit: SourceFile, function: Function) -> str:
-    return unit.text(function.start_line, function.end_line)
 
 
 def _passed_functions(
@@ -202,7 +198,7 @@ def _finding(
     rows: str, stmt: Assign, counted: int, source: PaddingFunction, changed: ChangedFunction
 ) -> Finding:
     place = Location(source.unit.path, source.line)
-    text = source.unit.text(source.line).strip()
+    text = source.unit.excerpt(source.line)
     args = {"rows": rows, "function": source.name, "at": place, "line": stmt.line}
     return Finding(
         rule=ID,

@@ -212,7 +212,7 @@ def _static_line(name: str, changed: ChangedFunction) -> int | None:
 
 
 def _is_in_other_function(line: int, changed: ChangedFunction) -> bool:
-    return any(f.covers(line) for f in changed.unit.functions if f is not changed.head)
+    return any(f is not changed.head for f in changed.unit.functions_on([line]))
 
 
 def _was_there(seed: FixedSeed, changed: ChangedFunction) -> bool:

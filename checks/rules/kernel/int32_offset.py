@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
@@ -60,19 +61,24 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 def _narrow_products(changed: ChangedFunction) -> Iterator[Finding]:
     """The first new product of a kernel that is computed in 32 bits."""
-    types = _declared_types(changed)
     known = list(_base_products(changed))
+    products = list(_all_narrow(changed))
+    for product in products:
+        if any(equal_code(product, old) for old in known) or not changed.touched(product.line):
+            continue
+        yield _finding(product, products, changed)
+        return
+
+
+def _all_narrow(changed: ChangedFunction) -> Iterator[E.Binary]:
+    """Every product of the kernel that is computed in 32 bits, new or old, with its line."""
+    types = _declared_types(changed)
     for guarded in changed.statements:
         stmt = guarded.stmt
         for top in expressions_of(stmt):
             for product in _offsets(top, stmt, triton=changed.python):
-                if any(equal_code(product, old) for old in known):
-                    continue
-                if not changed.touched(product.line or stmt.line):
-                    continue
                 if _is_narrow(product, types, changed):
-                    yield _finding(product, changed)
-                    return
+                    yield product if product.line else replace(product, line=stmt.line)
 
 
 def _is_narrow(product: E.Binary, types: dict[str, str], changed: ChangedFunction) -> bool:
@@ -168,7 +174,7 @@ def _program_ids(changed: ChangedFunction) -> set[str]:
     return found
 
 
-def _finding(product: E.Binary, changed: ChangedFunction) -> Finding:
+def _finding(product: E.Binary, products: list[E.Binary], changed: ChangedFunction) -> Finding:
     args = {
         "product": source_of(product),
         "row": source_of(_row(product)),
@@ -183,12 +189,26 @@ def _finding(product: E.Binary, changed: ChangedFunction) -> Finding:
         message=Message("product", args),
         symbol=changed.head.qualname,
         subject=source_of(product),
-        fix=_fix(product, changed),
+        fix=_fix(product, products, changed),
     )
 
 
-def _fix(product: E.Binary, changed: ChangedFunction) -> Fix | None:
-    """The product with its row widened, where the row stands first and the text is unique."""
+def _fix(product: E.Binary, products: list[E.Binary], changed: ChangedFunction) -> Fix | None:
+    """The product with its row widened, and the other products of the kernel that can be: a reader
+    who widens one would not leave the same one a line above."""
+    own = _edit(product, changed)
+    if own is None:
+        return None
+    edits = {own.start_line: own}
+    for other in products:
+        edit = _edit(other, changed)
+        if edit is not None:
+            edits.setdefault(edit.start_line, edit)
+    return Fix(tuple(edits[line] for line in sorted(edits)))
+
+
+def _edit(product: E.Binary, changed: ChangedFunction) -> Edit | None:
+    """The line with the row widened, where the row stands first and the text is unique."""
     row = _row(product)
     if row is not product.left:
         return None
@@ -204,4 +224,4 @@ def _fix(product: E.Binary, changed: ChangedFunction) -> Fix | None:
         return None
     after = before.replace(source_of(row), wide, 1)
     line = text.replace(before, after)
-    return Fix((Edit(changed.unit.path, product.line, product.line, (line,)),))
+    return Edit(changed.unit.path, product.line, product.line, (line,))

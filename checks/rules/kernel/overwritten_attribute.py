@@ -92,9 +92,15 @@ def _is_overwritten(name: str, first: Assign, later: Assign, changed: ChangedFun
     first_touched = changed.touched(first.line, first.end_line)
     if not first_touched and not changed.touched(later.line, later.end_line):
         return False
-    if name in names_in(later.value):
+    if name in names_in(later.value) or _is_set_again(name, later, changed):
         return False
     return not _is_named_between(name, first, later, changed)
+
+
+def _is_set_again(name: str, later: Assign, changed: ChangedFunction) -> bool:
+    """Whether the constructor sets it once more: then `later` is what holds for the others."""
+    writes = _attribute_writes(changed).get(name, [])
+    return any(stmt.line > later.end_line for _, stmt in writes)
 
 
 def _is_empty(value: E.Expr | None) -> bool:
@@ -116,7 +122,7 @@ def _finding(name: str, first: Assign, later: Assign, changed: ChangedFunction) 
     # Another expression may build on the first value in a way that is not seen here.
     is_constant = isinstance(later.value, E.Const)
     place = Location(changed.unit.path, first.line, first.end_line)
-    value = changed.unit.text(later.line).strip()
+    value = changed.unit.excerpt(later.line)
     return Finding(
         rule=ID,
         severity=Severity.BUG if is_constant else Severity.QUESTION,

@@ -107,7 +107,7 @@ def _finding(
     name: str, check: PointerCheck, caller: Location, changed: ChangedFunction, change: ChangeSet
 ) -> Finding:
     unit = change.unit(caller.path)
-    excerpt = unit.text(caller.start_line).strip() if unit is not None else ""
+    excerpt = unit.excerpt(caller.start_line) if unit is not None else ""
     return Finding(
         rule=ID,
         severity=Severity.BUG,

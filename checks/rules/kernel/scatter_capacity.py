@@ -188,7 +188,7 @@ def _callers_with_own_rows(
             if allocation is not None:
                 stmt, rows = allocation
                 place = Location(caller.unit.path, stmt.line, stmt.end_line)
-                text = caller.unit.text(stmt.line).strip()
+                text = caller.unit.excerpt(stmt.line)
                 evidence = Definition(tensor, place, source_of(rows), text)
                 yield _finding(write, tensor, grid, evidence, changed)
                 return

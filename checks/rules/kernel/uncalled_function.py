@@ -83,10 +83,8 @@ def _removed_text(unit: SourceFile, base: SourceFile | None, change: ChangeSet) 
 def _function_before(function: Function, base: SourceFile | None) -> Function | None:
     if base is None:
         return None
-    for old in base.functions:
-        if old.qualname == function.qualname:
-            return old
-    return None
+    named = base.functions_named.get(function.qualname)
+    return named[0] if named else None
 
 
 def _is_local(function: Function) -> bool:

@@ -92,7 +92,7 @@ def _is_launch_rounded_up(changed: ChangedFunction) -> bool:
     unit = changed.unit
     for host, call, _ in calls_in_file(changed.head.name, unit):
         if call.launch:
-            text = unit.text(host.start_line, host.end_line).lower()
+            text = unit.text_of(host).lower()
             return any(word in text for word in _ROUNDS_UP)
     return False
 

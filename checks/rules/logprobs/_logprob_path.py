@@ -105,8 +105,8 @@ def find_logprob_changes(change: ChangeSet, config: Config) -> Iterator[LogprobC
     """The statements and constants of the head that do something else for logprobs than the base's
     did."""
     for file in change.files:
-        head = change.unit(file.head_path) if file.head_path else None
-        base = change.unit(file.base_path, Side.BASE) if file.base_path else None
+        head = change.head_unit(file)
+        base = change.base_unit(file)
         if head is not None and base is not None and not config.is_test(head.path):
             yield from _changed_constants(base, head, change)
     for old, new in change.changed_functions():
@@ -115,7 +115,7 @@ def find_logprob_changes(change: ChangeSet, config: Config) -> Iterator[LogprobC
         new_file, old_file = change.unit(new.path), change.unit(old.path, Side.BASE)
         if new_file is None or old_file is None:
             continue
-        if may_concern_logprobs(new_file.text(new.start_line, new.end_line)):
+        if may_concern_logprobs(new_file.text_of(new)):
             pair = _FunctionPair(old, old_file, new, new_file)
             yield from _changed_statements(pair, change, config)
 
@@ -136,7 +136,7 @@ def _changed_constants(
         yield LogprobChange(
             path=head.path,
             line=constant.line,
-            text=head.text(constant.line).strip(),
+            text=head.excerpt(constant.line),
             function="",
             name=name,
             kind=kind,
@@ -200,7 +200,7 @@ def _logprob_change(
     return LogprobChange(
         path=pair.head_file.path,
         line=stmt.line,
-        text=pair.head_file.text(stmt.line).strip(),
+        text=pair.head_file.excerpt(stmt.line),
         function=pair.head.qualname,
         name=name,
         kind=kind,

@@ -124,10 +124,10 @@ def _evidence(test: BaselineTest, statements: list[LogprobChange]) -> Iterator[E
         place = Location(statement.path, statement.line)
         yield DerivationStep(place, statement.text, Message("changes", args))
     if test.speculative:
-        text = test.unit.text(test.speculative).strip()
+        text = test.unit.excerpt(test.speculative)
         place = Location(test.unit.path, test.speculative)
         yield DerivationStep(place, text, Message("starts-speculative"))
-    text = test.unit.text(test.line).strip()
+    text = test.unit.excerpt(test.line)
     place = Location(test.unit.path, test.line)
     yield DerivationStep(place, text, Message("compares", {"stored": test.stored}))
 

@@ -53,7 +53,7 @@ class _Method:
     def number(
         self, kind: str, value: int, line: int, rests_on: tuple[Location, ...]
     ) -> LayoutNumber:
-        excerpt = self.unit.text(line).strip()
+        excerpt = self.unit.excerpt(line)
         return LayoutNumber(
             kind, value, self.location(line), excerpt, tuple(dict.fromkeys(rests_on))
         )
@@ -71,9 +71,8 @@ def buffer_numbers(
 
     Statements that `conditions` exclude are left out: there the buffer has another message in it.
     """
-    for function in unit.functions:
-        text = unit.text(function.start_line, function.end_line)
-        if function.owner == owner and buffer in text:
+    for function in unit.methods_of(owner):
+        if buffer in unit.text_of(function):
             method = _Method(function, unit, constants, side)
             yield from _numbers_in(method, buffer, conditions)
 
@@ -128,7 +127,7 @@ def _allocation_numbers(method: _Method, value: E.Expr) -> Iterator[LayoutNumber
         yield from _size(method, shape, shape.line or value.line)
     for dtype in (keywords.get("dtype"), *value.args[1:]):
         if isinstance(dtype, E.Const) and isinstance(dtype.value, str):
-            excerpt = method.unit.text(value.line).strip()
+            excerpt = method.unit.excerpt(value.line)
             yield LayoutNumber(DTYPE, dtype.value, method.location(value.line), excerpt)
             return
 

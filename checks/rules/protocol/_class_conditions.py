@@ -66,8 +66,8 @@ def _attribute_values(unit: SourceFile, owner: str) -> dict[str, E.Expr]:
     """`self.x` -> its value, for attributes that `__init__` sets once to a condition or another
     attribute."""
     values: dict[str, list[E.Expr]] = {}
-    for function in unit.functions:
-        if function.owner == owner and function.name == "__init__":
+    for function in unit.methods_of(owner):
+        if function.name == "__init__":
             for name, value in _attributes_set(function):
                 values.setdefault(name, []).append(value)
     single: dict[str, E.Expr] = {}

@@ -141,5 +141,5 @@ def constant_definition(place: Location, sides: LayoutSides) -> Definition | Non
     value = sides.head.constants.value_of(constant)
     if value is None:
         return None
-    excerpt = unit.text(place.start_line).strip()
+    excerpt = unit.excerpt(place.start_line)
     return Definition(constant.name, place, str(value.value), excerpt)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from checks.core.change import FileChange
 from checks.core.finding import Side
-from checks.core.words import word_regex
+from checks.core.words import as_bytes, word_regex
 from checks.domain.message_roles import RECEIVE
 from checks.domain.messages import MessageEnd
 from checks.lang.ir import expr as E
@@ -119,7 +119,7 @@ def _any_reads_otherwise(ops: list[str], files: list[FileChange], sides: LayoutS
 def _reads_otherwise(op: str, file: FileChange, sides: LayoutSides) -> bool:
     """Whether a class that calls `op` has other numbers for what it passes than before."""
     text = sides.change.head.read(file.path) or b""
-    if re.search(rf"{word_regex(op)}\s*\(".encode(), text) is None:
+    if re.search(as_bytes(rf"{word_regex(op)}\s*\("), text) is None:
         return False
     before = _numbers_read(op, file.base_path, sides, Side.BASE)
     return before != _numbers_read(op, file.head_path, sides, Side.HEAD)

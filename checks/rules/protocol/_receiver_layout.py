@@ -82,7 +82,7 @@ def _size(moves: list[Move], end: MessageEnd, messages: Messages) -> Iterator[La
         SIZE,
         total,
         Location(struct.path, struct.start_line, struct.end_line, messages.side),
-        home.text(struct.start_line).strip(),
+        home.excerpt(struct.start_line),
         tuple(dict.fromkeys(rests_on)),
         certain=total in copied,
     )
@@ -162,4 +162,4 @@ def _positions(move: Move, end: MessageEnd, messages: Messages) -> Iterator[Layo
 def _quoted(move: Move, end: MessageEnd, messages: Messages) -> tuple[Location, str]:
     """Where a store stands, and its line."""
     place = Location(end.unit.path, move.line, side=messages.side)
-    return place, end.unit.text(move.line).strip()
+    return place, end.unit.excerpt(move.line)

@@ -44,7 +44,7 @@ def sentinel_use(
     if value is None or not is_sentinel(value.value):
         return None
     place = Location(unit.path, line, side=side)
-    return SentinelUse(key, int(str(value.value)), place, unit.text(line).strip(), value.locations)
+    return SentinelUse(key, int(str(value.value)), place, unit.excerpt(line), value.locations)
 
 
 def compared_sentinels(

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import PurePosixPath
 
-from checks.core.change import ChangeSet, any_line_in
+from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.words import contains_word, find_word
-from checks.lang.ir.source_file import Function, SourceFile
+from checks.core.words import as_bytes, contains_word, find_word
+from checks.lang.ir.source_file import Function, SourceFile, any_line_in
 from checks.lang.source import language
 
 _MOST_TESTS = 80
@@ -82,11 +82,8 @@ def _callers_in_file(function: Function, change: ChangeSet) -> Iterator[str]:
     unit = change.unit(function.path)
     if unit is None:
         return
-    lines = _lines_naming({function.name}, function.path, change)
-    for other in unit.functions:
-        if other.name == function.name:
-            continue
-        if any_line_in(lines, other.start_line, other.end_line):
+    for other in unit.functions_naming(function.name):
+        if other.name != function.name:
             yield other.name
 
 
@@ -119,10 +116,10 @@ def _names_of_imported(entry_points: EntryPoints, path: str, change: ChangeSet) 
     data = change.head.read(path) or b""
     names: set[str] = set()
     for module, functions in entry_points.items():
-        if contains_word(data, module.encode()):
+        if contains_word(data, as_bytes(module)):
             names |= functions
     return _names_in(data, names)
 
 
 def _names_in(data: bytes, names: set[str]) -> set[str]:
-    return {name for name in names if contains_word(data, name.encode())}
+    return {name for name in names if contains_word(data, as_bytes(name))}

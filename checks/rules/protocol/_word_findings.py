@@ -39,7 +39,7 @@ class WordUse:
             word_name(pack),
             Location(self.unit.path, pack.line, pack.end_line),
             source_of(pack.expr),
-            self.unit.text(pack.line).strip(),
+            self.unit.excerpt(pack.line),
         )
 
 

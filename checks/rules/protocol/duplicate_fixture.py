@@ -39,7 +39,6 @@ from checks.core.finding import (
     Message,
     Related,
     Severity,
-    Side,
 )
 from checks.core.words import find_word
 from checks.domain.ops import calls_of
@@ -88,8 +87,8 @@ def _rewritten_fixtures(
     file: FileChange, change: ChangeSet, words: set[str]
 ) -> Iterator[tuple[str, str, Location]]:
     """(old line, name, place of the new form) of each fixture that the change rewrote in a file."""
-    old = change.unit(file.base_path, Side.BASE) if file.base_path else None
-    new = change.unit(file.head_path) if file.head_path else None
+    old = change.base_unit(file)
+    new = change.head_unit(file)
     if old is None or new is None:
         return
     removed = file.base_lines()
@@ -98,7 +97,7 @@ def _rewritten_fixtures(
         if removed.isdisjoint(range(function.start_line, function.end_line + 1)):
             continue
         for stmt in _fixtures(function):
-            text = old.text(stmt.line).strip()
+            text = old.excerpt(stmt.line)
             name = _last_name(stmt.target)
             if stmt.line != stmt.end_line or stmt.line not in removed or len(text) < _SHORTEST:
                 continue
@@ -114,7 +113,7 @@ def _new_forms(
 ) -> Iterator[Location]:
     """Where the head's version of `function` sets `name` on a changed line, and `text` is gone."""
     for rewritten in new.named(function.qualname):
-        if text in new.text(rewritten.start_line, rewritten.end_line):
+        if text in new.text_of(rewritten):
             continue
         for stmt in _fixtures(rewritten):
             is_changed = change.touches(new.path, stmt.line, stmt.line)
@@ -147,7 +146,7 @@ def _copies(
     excerpt = ""
     receivers: set[str] = set()
     if unit is not None:
-        excerpt = unit.text(new.start_line).strip()
+        excerpt = unit.excerpt(new.start_line)
         receivers = _functions_given(name, unit.function_at(new.start_line))
     rewritten = Definition(name, new, excerpt)
     for path in _other_tests_of_folder(new.path, change, config):

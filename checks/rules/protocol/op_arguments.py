@@ -22,7 +22,7 @@ adjust_batch(ids, offsets, 8)     # the change removed `offsets` from the op's i
 ## Known limits
 
 Calls with `*args` and missing arguments are left out. Calls in product code are
-`sync.signature`'s.
+`sync.op-call`'s.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ from checks.core.finding import (
     Severity,
     Side,
 )
-from checks.domain.call_targets import CallTargets, nearest_imports
+from checks.domain.calls.names import nearest_imports
+from checks.domain.calls.targets import CallTargets
 from checks.domain.hardware_reach import is_excluded
 from checks.domain.ops import OpInfo, Ops, calls_of, functions_calling
 from checks.lang.ir import expr as E

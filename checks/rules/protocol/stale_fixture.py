@@ -8,6 +8,10 @@ reports a test that certainly raises an exception it did not raise with the old 
 that leads to it came through an altered line. The finding stands on the fixture's write; the
 evidence names the test, the expression with its value and the line that raises.
 
+Where the new form is a packed word whose upper field cuts rows of a fixed width, the fix writes the
+value that takes the whole row, `flag | ((K + 1) << 8)`: the test was followed with it, the reader
+takes out that width and the same flag, and the failure is gone.
+
 ## Why it matters
 
 PaddlePaddle/FastDeploy#7884 began to read `meta[1]` as a packed word. Five fixtures still wrote the
@@ -34,12 +38,14 @@ helpers are not entered.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import (
     Confidence,
     Finding,
+    Fix,
     Location,
     Message,
     PredictedFailure,
@@ -52,6 +58,7 @@ from checks.eval.interpreter.modules import Modules
 from checks.eval.interpreter.program import PatchedModules
 from checks.eval.interpreter.values import BudgetExceeded, SimulatedException, ValueOrigin
 from checks.lang.ir.source_file import Function, SourceFile
+from checks.rules.protocol._packed_fixture import PackedFixture, packed_fixture
 from checks.rules.protocol._tests_of_change import tests_of_change
 
 ID = "protocol.stale-fixture"
@@ -73,7 +80,11 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
             budget -= base.spent
             failures = _new_failures(failures, base)
         for failure in failures:
-            yield _finding(failure, head, unit, test)
+            finding = _finding(failure, head, unit, test)
+            proposal = packed_fixture(failure, finding.location, change)
+            if proposal is not None and _is_mended(proposal, failure, head, test, change, config):
+                finding = _with_proposal(finding, proposal)
+            yield finding
         if budget <= 0:
             return
 
@@ -85,7 +96,12 @@ class _TestRun:
         self.failures = machine.failures
         self.stores = machine.stores
         self.reached = machine.reached
+        self.trace = machine.trace
         self.spent = spent
+
+    def values_at(self, origin: ValueOrigin) -> list[str]:
+        """What the altered statement there was seen to set, in order."""
+        return [value for line, _, value in self.trace if line == origin]
 
 
 def _interpret(
@@ -128,6 +144,46 @@ def _new_failures(failures: list[CertainFailure], base: _TestRun) -> list[Certai
     return new
 
 
+def _is_mended(
+    proposal: PackedFixture,
+    failure: CertainFailure,
+    before: _TestRun,
+    test: Function,
+    change: ChangeSet,
+    config: Config,
+) -> bool:
+    """Whether the test, followed with the edit made, takes the value out and fails there no more.
+
+    What else the reader takes out of the word has to stay as it was, and nothing else may fail.
+    """
+    if not test.start_line <= proposal.edit.start_line <= test.end_line:
+        return False  # other tests share the line, and were not followed with the edit
+    edited = change.with_files(proposal.edited_file(change))
+    unit = edited.unit(proposal.edit.path)
+    same = [f for f in unit.functions if f.start_line == test.start_line] if unit else []
+    if unit is None or not same:
+        return False
+    after = _interpret(unit, same[0], edited, config, Side.HEAD, _BUDGET_OF_TEST)
+    taken = after.values_at(proposal.high)
+    if str(proposal.value) not in taken or failure.line not in after.reached:
+        return False
+    if before.values_at(proposal.low) != after.values_at(proposal.low):
+        return False
+    old_lines = {other.line for other in before.failures} - {failure.line}
+    return {other.line for other in after.failures} <= old_lines
+
+
+def _with_proposal(finding: Finding, proposal: PackedFixture) -> Finding:
+    """The finding with the value that the fixture should have, and the edit that writes it."""
+    args = {
+        **finding.message.args,
+        "written": proposal.text,
+        "then": f"{proposal.target} = {proposal.value}",
+    }
+    message = Message("fails", args)
+    return replace(finding, message=message, fix=Fix((proposal.edit,), verified=True))
+
+
 def _finding(failure: CertainFailure, run: _TestRun, unit: SourceFile, test: Function) -> Finding:
     fixture = _fixture_line(failure, run, unit)
     expression, value = _deciding_statement(failure)
@@ -161,7 +217,7 @@ def _finding(failure: CertainFailure, run: _TestRun, unit: SourceFile, test: Fun
         location=fixture,
         message=Message("fails", args),
         symbol=test.qualname,
-        subject=unit.text(fixture.start_line).strip(),
+        subject=unit.excerpt(fixture.start_line),
         evidence=(evidence,),
     )
 

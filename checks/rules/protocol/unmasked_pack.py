@@ -49,6 +49,7 @@ from checks.core.words import may_contain
 from checks.domain.bitfields.packing import BitField, PackExpr, is_joined_by_or, pack_expressions
 from checks.domain.bitfields.ranges import Ranges
 from checks.domain.ops import OpCall, OpInfo, Ops
+from checks.eval.constants.lookup import Constants
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 
@@ -62,7 +63,7 @@ _OTHER_VALUE = 2
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """One finding for each packed word with an open field."""
     for file in change.files:
-        unit = change.unit(file.head_path) if file.head_path else None
+        unit = change.head_unit(file)
         if unit is None or config.is_test(unit.path):
             continue
         for function in unit.functions:
@@ -98,11 +99,25 @@ def _check(pack: PackExpr, unit: SourceFile, change: ChangeSet) -> Iterator[Find
     overflows: dict[BitField, int] = {}
     # Nothing stands above the last field.
     for field in pack.fields[:-1]:
-        value = ranges.overflow(field, pack.width(field, bits))
-        if value is not None:
+        width = pack.width(field, bits)
+        value = ranges.overflow(field, width)
+        if value is not None and not _is_capped(field, width, unit, change):
             overflows[field] = value
     if overflows:
         yield _finding(pack, overflows, bits, unit, ranges, change)
+
+
+def _is_capped(field: BitField, width: int, unit: SourceFile, change: ChangeSet) -> bool:
+    """Whether the file knows a constant such as `MAX_BSZ` for the field `bsz`, and it fits."""
+    if not isinstance(field.expr, E.Name | E.Attr):
+        return False
+    name = field.expr.id if isinstance(field.expr, E.Name) else field.expr.name
+    constants = Constants.of(change)
+    for cap in (f"MAX_{name.upper()}", f"max_{name}", f"kMax{name.title().replace('_', '')}"):
+        known = constants.resolve(E.Name(cap), unit)
+        if known is not None and isinstance(known.value, int):
+            return known.value < 1 << width
+    return False
 
 
 def _finding(
@@ -179,7 +194,7 @@ def _values_passed(
             passed = _passed(call, op, place)
             if isinstance(passed, E.Const) and isinstance(passed.value, int):
                 at = Location(call.unit.path, passed.line or call.call.line)
-                excerpt = call.unit.text(at.start_line).strip()
+                excerpt = call.unit.excerpt(at.start_line)
                 value = str(int(passed.value))
                 values[at.path, at.start_line] = Definition(field.expr.id, at, value, excerpt)
     return tuple(values[key] for key in sorted(values))

@@ -23,7 +23,8 @@ ops.
 ## Known limits
 
 A test exercises an op when it calls or imports it by name; one that reaches it through a Python
-wrapper is not seen. A message sent without a struct (a byte buffer, a Python object) is not
+wrapper is not seen. Where no test calls any op of the folder, nothing is said: one more test would
+have nothing to stand on. A message sent without a struct (a byte buffer, a Python object) is not
 followed.
 """
 
@@ -36,7 +37,7 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Message, Related, Severity
 from checks.domain.messages import MessageEnd, Messages
 from checks.rules.protocol._altered_ends import AlteredEnd, altered_ends
-from checks.rules.protocol._op_coverage import is_tested
+from checks.rules.protocol._op_coverage import has_tested_neighbour, is_tested
 
 ID = "protocol.untested-change"
 
@@ -83,11 +84,11 @@ def _is_same_message(first: MessageEnd, second: MessageEnd, messages: Messages) 
 
 
 def _is_untested(group: list[AlteredEnd], change: ChangeSet, config: Config) -> bool:
-    """Whether the ends belong to ops, and no test calls one of those."""
+    """Whether the ends belong to ops, and no test calls one of those though others are tested."""
     ops = _ops(group)
-    if not ops:
+    if not ops or any(is_tested(op, change, config) for op in sorted(ops)):
         return False
-    return not any(is_tested(op, change, config) for op in sorted(ops))
+    return any(has_tested_neighbour(altered.place.path, change, config) for altered in group)
 
 
 def _ops(group: list[AlteredEnd]) -> list[str]:

@@ -6,6 +6,7 @@ from checks.core.check import Check
 from checks.rules.semantics import (
     called_too_early,
     diverged_copy,
+    function_as_condition,
     ignored_rank_flag,
     op_against_test,
     outdated_test,
@@ -15,6 +16,7 @@ from checks.rules.semantics import (
     unadjusted_limit,
     unaffected_sibling,
     uncorrected_copy,
+    undefined_name,
     wrong_fixture,
 )
 
@@ -32,4 +34,6 @@ RULES: tuple[Check, ...] = (
     rank_gate,
     ignored_rank_flag,
     rank_argument,
+    function_as_condition,
+    undefined_name,
 )

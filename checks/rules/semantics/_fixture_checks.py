@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from checks.core.words import as_bytes
 from checks.domain.indices.conventions import Convention, SideIndex, conventions, conventions_of_op
 from checks.domain.indices.op_index import OpFacts
 from checks.eval.symbolic.parameters import find_dict_keys
@@ -67,7 +68,7 @@ class FixtureChecks:
         if unit is None:
             return
         text = self.library.files.get(path, b"")
-        ops = {name for name in self.library.ops if name.encode() in text}
+        ops = {name for name in self.library.ops if as_bytes(name) in text}
         references = {f.name: f for f in unit.functions if self._is_reference(f)}
         noted = fixture_uses(unit, frozenset(ops | references.keys()), self.library.watch)
         for call in noted:

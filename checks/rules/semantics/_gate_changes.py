@@ -96,14 +96,9 @@ class GateChange:
         before, after = self.before.first_line, self.after.first_line
         base_place = Location(self.base_unit.path, before, before, Side.BASE)
         return (
-            DerivationStep(base_place, line_of(self.base_unit, before), Message("gate-before")),
-            DerivationStep(self.place, line_of(self.unit, after), Message("gate-after")),
+            DerivationStep(base_place, self.base_unit.excerpt(before), Message("gate-before")),
+            DerivationStep(self.place, self.unit.excerpt(after), Message("gate-after")),
         )
-
-
-def line_of(unit: SourceFile, line: int) -> str:
-    """The text of one line; empty for line 0, which stands for none."""
-    return unit.text(line).strip() if line else ""
 
 
 def gate_changes(change: ChangeSet, config: Config) -> list[GateChange]:
@@ -135,7 +130,7 @@ def _base_unit(path: str, change: ChangeSet) -> SourceFile | None:
 
 
 def _asks_rank(function: Function, unit: SourceFile) -> bool:
-    text = unit.text(function.start_line, function.end_line)
+    text = unit.text_of(function)
     return any(form.search(text) for form in _RANK_TESTS)
 
 

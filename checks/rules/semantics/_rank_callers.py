@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.domain.call_targets import nearest_imports
+from checks.domain.calls.names import nearest_imports
 from checks.domain.messages import op_argument, ops_of
 from checks.domain.ops import OpInfo, Ops, calls_of
 from checks.lang.ir import expr as E
@@ -110,7 +110,7 @@ def _calls_in(
     function: Function, unit: SourceFile, gated: _GatedOp, config: Config
 ) -> Iterator[RankCall]:
     op = gated.op
-    if op.name not in unit.text(function.start_line, function.end_line):
+    if op.name not in unit.text_of(function):
         return
     for call, guards in calls_of(function.body):
         if E.callee(call) != op.name or _is_other_hardware(call, function, unit, op, config):

@@ -35,7 +35,7 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
 from checks.lang.ir import expr as E
 from checks.lang.ir.render import source_of
-from checks.rules.semantics._gate_changes import GateChange, gate_changes, line_of
+from checks.rules.semantics._gate_changes import GateChange, gate_changes
 from checks.rules.semantics._rank_callers import RankCall
 from checks.rules.semantics.rank_gate import is_narrowed
 
@@ -82,5 +82,5 @@ def _passed_values(flag: str, calls: list[RankCall]) -> Iterator[Definition]:
         if call.flag is None:
             continue
         place = Location(call.unit.path, call.flag.line or call.call.line)
-        text = line_of(call.unit, call.flag.line)
+        text = call.unit.excerpt(call.flag.line)
         yield Definition(flag, place, source_of(call.flag), text)

@@ -35,7 +35,7 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
 from checks.lang.ir import expr as E
 from checks.lang.ir.render import source_of
-from checks.rules.semantics._gate_changes import GateChange, gate_changes, line_of
+from checks.rules.semantics._gate_changes import GateChange, gate_changes
 from checks.rules.semantics._rank_callers import TENSOR, RankCall
 
 ID = "semantics.rank-argument"
@@ -96,4 +96,4 @@ def _finding(call: RankCall, right_calls: list[RankCall], gate_change: GateChang
 def _passed_rank(call: RankCall) -> Definition:
     """Evidence: the rank that a call passes."""
     place = Location(call.unit.path, call.line)
-    return Definition(source_of(call.rank), place, call.kind, line_of(call.unit, call.line))
+    return Definition(source_of(call.rank), place, call.kind, call.unit.excerpt(call.line))

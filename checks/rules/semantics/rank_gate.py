@@ -77,9 +77,7 @@ def _is_widened(gate_change: GateChange) -> bool:
 
 def _moved_to_caller(function: Function, unit: SourceFile) -> bool:
     """Whether a caller in this file asks for the rank before it calls `function`."""
-    for caller in unit.functions:
-        if function.name not in unit.text(caller.start_line, caller.end_line):
-            continue
+    for caller in unit.functions_naming(function.name):
         for call, guards in calls_of(caller.body):
             if E.callee(call) == function.name and any(asks_rank(guard) for guard in guards):
                 return True

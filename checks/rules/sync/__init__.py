@@ -4,10 +4,12 @@ The rules, by what the change did:
 
 - it altered one of several copies: `model_runner` (Python), `op_drift` (C++ and CUDA),
   `stale_constant`, `renamed_attribute`, `method_replacement`;
-- it altered a function or op, or a call of one: `signature`, `unchecked_none`, `return_arity`,
-  `lost_comma`, `platform_only_import`, `op_registration`, `op_declaration`, `unregistered_op`;
+- it altered a function or op, or a call of one: `missing_argument`, `unknown_argument`,
+  `surplus_argument`, `doubled_argument`, `misplaced_argument`, `unfit_override`, `op_call`,
+  `unchecked_none`, `return_arity`, `lost_comma`, `platform_only_import`, `op_registration`,
+  `op_declaration`, `unregistered_op`, `unknown_import`;
 - it needs a key or attribute that is not there: `missing_allocation`, `platform_only_key`,
-  `kind_only_attribute`, `lost_writer`, `never_updated`;
+  `kind_only_attribute`, `lost_writer`, `never_updated`, `unset_attribute`, `skipped_init`;
 - it altered a class and its users stayed: `removed_field`, `readonly_field`, `lost_dimension`,
   `missing_from_reset`.
 
@@ -21,15 +23,19 @@ from __future__ import annotations
 
 from checks.core.check import Check
 from checks.rules.sync import (
+    doubled_argument,
     kind_only_attribute,
     lost_comma,
     lost_dimension,
     lost_writer,
     method_replacement,
+    misplaced_argument,
     missing_allocation,
+    missing_argument,
     missing_from_reset,
     model_runner,
     never_updated,
+    op_call,
     op_declaration,
     op_drift,
     op_registration,
@@ -39,20 +45,32 @@ from checks.rules.sync import (
     removed_field,
     renamed_attribute,
     return_arity,
-    signature,
+    skipped_init,
     stale_constant,
+    surplus_argument,
     unchecked_none,
+    unfit_override,
+    unknown_argument,
+    unknown_import,
     unregistered_op,
+    unset_attribute,
 )
 
 # In the order in which they are run and listed.
 RULES: tuple[Check, ...] = (
-    signature,
+    missing_argument,
+    unknown_argument,
+    surplus_argument,
+    doubled_argument,
+    misplaced_argument,
+    unfit_override,
+    op_call,
     unchecked_none,
     return_arity,
     method_replacement,
     platform_only_import,
     lost_comma,
+    unknown_import,
     op_registration,
     op_declaration,
     stale_constant,
@@ -68,5 +86,7 @@ RULES: tuple[Check, ...] = (
     lost_writer,
     never_updated,
     renamed_attribute,
+    unset_attribute,
+    skipped_init,
     model_runner,
 )

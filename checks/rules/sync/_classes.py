@@ -45,7 +45,7 @@ def changed_classes(change: ChangeSet, config: Config) -> Iterator[ChangedClass]
 
 def fields_of(cls: Class, unit: SourceFile) -> dict[str, int]:
     """The declared fields of a class, with their lines."""
-    return {c.name: c.line for c in unit.constants if c.owner == cls.name and c.kind == "field"}
+    return {c.name: c.line for c in unit.constants_of(cls.name) if c.kind == "field"}
 
 
 def is_record(cls: Class) -> bool:
@@ -60,12 +60,12 @@ def is_record(cls: Class) -> bool:
 
 def methods_of(cls: Class, unit: SourceFile) -> set[str]:
     """The names of the functions that a class defines."""
-    return {f.name for f in unit.functions if f.owner == cls.name}
+    return {f.name for f in unit.methods_of(cls.name)}
 
 
 def attributes_of(cls: Class, unit: SourceFile) -> set[str]:
     """What the class declares, defines and sets on `self`."""
-    text = unit.text(cls.start_line, cls.end_line)
+    text = unit.text_of(cls)
     set_on_self = set(_SELF_ASSIGNMENT.findall(text))
     return set_on_self | set(fields_of(cls, unit)) | methods_of(cls, unit)
 

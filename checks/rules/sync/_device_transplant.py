@@ -7,7 +7,7 @@ from __future__ import annotations
 from checks.core.change import ChangeSet
 from checks.core.finding import Edit, Fix
 from checks.domain.siblings import base_unit
-from checks.rules.sync._source import function_text, whole_word
+from checks.rules.sync._source import whole_word
 from checks.rules.sync._unchanged_copies import UnchangedCopy
 
 
@@ -52,7 +52,7 @@ def _transplant(copy: UnchangedCopy, change: ChangeSet) -> Edit | None:
 
 def _knows_names(copy: UnchangedCopy, names: set[str]) -> bool:
     """Whether all names of the new form stand in the copy's function."""
-    text = function_text(copy.function, copy.unit)
+    text = copy.unit.text_of(copy.function)
     return all(whole_word(name).search(text) for name in names)
 
 

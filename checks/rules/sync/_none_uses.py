@@ -6,7 +6,7 @@ from typing import Literal
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Location
-from checks.domain.call_targets import CallTarget, CallTargets
+from checks.domain.calls.targets import CallTarget, CallTargets
 from checks.domain.ops import arguments, calls_of, expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
@@ -64,8 +64,8 @@ def unchecked_use(function: Function, name: str) -> int | None:
         # A loop may run no times at all.
         if guarded.loops or _is_asked_about(name, guarded):
             return None
-        # Who leaves out the other option does not come here.
-        if any(_asks_for_other_option(guard) for guard in guarded.guards):
+        # Some callers never come here.
+        if any(_may_leave_out(guard) for guard in guarded.guards):
             continue
         if isinstance(stmt, Assign) and stmt.target == E.Name(name):
             return None
@@ -163,12 +163,13 @@ def _is_checked_first(name: str, expr: E.Expr) -> bool:
 
 
 def _may_leave_out(guard: E.Expr) -> bool:
-    """Whether a condition asks for a kind of value, or for another option.
+    """Whether a condition asks for a kind of value, another option or a state.
 
-    Some callers never get to what is done under it.
+    Some callers never get to what is done under it: `if self.ranks > 1` may be false for them.
     """
     asks_kind = isinstance(guard, E.Call) and E.callee(guard) == "isinstance"
-    return asks_kind or _asks_for_other_option(guard)
+    reads_state = any(isinstance(part, E.Attr) for part in E.walk(guard))
+    return asks_kind or reads_state or _asks_for_other_option(guard)
 
 
 def _asks_for_other_option(guard: E.Expr) -> bool:

@@ -86,7 +86,7 @@ def _topics_of(guards: Guards) -> set[str]:
 
 def _calls_of_function(function: Function, unit: SourceFile) -> Iterator[tuple[Function, Guards]]:
     """(caller, conditions) of the calls of `function` in its file."""
-    for caller in functions_matching(whole_word(function.name), unit):
+    for caller in unit.functions_naming(function.name):
         for call, guards in calls_of(caller.body):
             if E.callee(call) == function.name:
                 yield caller, guards

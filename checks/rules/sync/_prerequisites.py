@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 
-from checks.core.words import contains_word
-from checks.domain.call_targets import assigned_names
+from checks.core.words import as_bytes, contains_word
+from checks.domain.calls.names import bound_names
 from checks.domain.keys import asks_platform
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.sync._alterations import Alteration
 from checks.rules.sync._effects import BUILTINS
-from checks.rules.sync._source import function_text
 
 _KEY_IN_QUOTES = re.compile(r"([\"'])\w+\1")
 
@@ -26,15 +25,15 @@ def missing_names(alteration: Alteration, function: Function, unit: SourceFile) 
     needed = _names_needed(alteration.new_expression()) - _names_needed(alteration.old_expression())
     if not needed:
         return needed
-    function_source = function_text(function, unit)
+    function_source = unit.text_of(function)
     without_keys = _KEY_IN_QUOTES.sub("", function_source)
     is_same_file = unit.path == alteration.function.path
     file_source = function_source if is_same_file else "\n".join(unit.lines)
-    local_names = assigned_names(alteration.function) | {p.name for p in alteration.function.params}
+    local_names = bound_names(alteration.function) | {p.name for p in alteration.function.params}
     missing: set[str] = set()
     for name in needed:
         source = without_keys if name in local_names else file_source
-        if not _stands_in(name, source.encode()):
+        if not _stands_in(name, as_bytes(source)):
             missing.add(name)
     return missing
 
@@ -69,13 +68,13 @@ def _names_needed(form: E.Expr | None) -> set[str]:
 def _stands_in(name: str, source: bytes) -> bool:
     """Whether a name, or a key in its quotes, stands in the source."""
     if name[0] in "\"'":
-        return any(f"{quote}{name[1:-1]}{quote}".encode() in source for quote in "\"'")
+        return any(as_bytes(f"{quote}{name[1:-1]}{quote}") in source for quote in "\"'")
     return has_word(source, name)
 
 
 def has_word(source: bytes, word: str) -> bool:
     """Whether `word` stands in the source as a whole word; a builtin is everywhere."""
-    return word in BUILTINS or contains_word(source, word.encode())
+    return word in BUILTINS or contains_word(source, as_bytes(word))
 
 
 def calls_something_else(alteration: Alteration, unit: SourceFile, sibling: SourceFile) -> bool:

@@ -143,7 +143,7 @@ def _is_taken_away(name: str, change: ChangeSet, config: Config) -> bool:
         old_unit = change.unit(file.base_path, Side.BASE)
         if old_unit is None or not _count(declaration, _removed_lines(file, old_unit)):
             continue
-        unit = change.unit(file.head_path) if file.head_path else None
+        unit = change.head_unit(file)
         lines_now = unit.lines if unit is not None else ()
         if _count(declaration, lines_now) < _count(declaration, old_unit.lines):
             return True

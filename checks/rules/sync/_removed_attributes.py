@@ -44,14 +44,14 @@ def find_read_attributes(change: ChangeSet, config: Config, rule: str) -> Iterat
 
 
 def _answers_for_any_name(cls: Class, unit: SourceFile) -> bool:
-    text = unit.text(cls.start_line, cls.end_line)
+    text = unit.text_of(cls)
     return any(word in text for word in _ANSWERS_FOR_ANY_NAME)
 
 
 def _is_unchanged(changed: ChangedClass) -> bool:
     """Whether the class reads as it did, and lost no field or method that goes by its name."""
     old, old_unit, cls, unit = changed.old, changed.old_unit, changed.cls, changed.unit
-    if old_unit.text(old.start_line, old.end_line) != unit.text(cls.start_line, cls.end_line):
+    if old_unit.text_of(old) != unit.text_of(cls):
         return False
     # Two classes of one name in a file share what is found by the name.
     return _declared_names(old, old_unit) <= _declared_names(cls, unit)

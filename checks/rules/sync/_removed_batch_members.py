@@ -19,7 +19,7 @@ from checks.rules.sync._classes import (
     class_definition,
     class_place,
 )
-from checks.rules.sync._source import function_text, functions_matching, units_at, whole_word
+from checks.rules.sync._source import units_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +53,25 @@ def find_used_members(change: ChangeSet, config: Config, rule: str) -> Iterator[
 def _removed_members(changed: ChangedClass) -> set[str]:
     """The fields, methods and attributes of `self` that the class had and has no more."""
     name, unit, old_unit = changed.cls.name, changed.unit, changed.old_unit
-    methods = [f for f in unit.functions if f.owner == name]
-    texts = {function_text(method, unit) for method in methods}
+    methods = unit.methods_of(name)
+    texts = {unit.text_of(method) for method in methods}
     removed = _constants_of(name, old_unit)
-    for old_method in old_unit.functions:
+    for old_method in old_unit.methods_of(name):
         # A method that reads as before has lost nothing.
-        if old_method.owner == name and function_text(old_method, old_unit) not in texts:
+        if old_unit.text_of(old_method) not in texts:
             removed.add(old_method.name)
             removed |= _members_set(old_method)
     removed -= _constants_of(name, unit)
     removed -= {method.name for method in methods}
     if not removed:
         return removed
-    for function in functions_matching(whole_word(*sorted(removed)), unit):
-        if function.owner == name:
-            removed -= _members_set(function)
+    for method in methods:
+        removed -= _members_set(method)
     return removed
 
 
 def _constants_of(class_name: str, unit: SourceFile) -> set[str]:
-    return {constant.name for constant in unit.constants if constant.owner == class_name}
+    return {constant.name for constant in unit.constants_of(class_name)}
 
 
 def _members_set(method: Function) -> set[str]:
@@ -85,7 +84,7 @@ def _used_members(cls: Class, removed: set[str], maker: SourceFile) -> dict[str,
     if not holders:
         return {}
     member_uses: list[MemberUse] = []
-    for function in functions_matching(whole_word(*sorted(removed)), maker):
+    for function in maker.functions_naming_any(removed):
         for use in key_uses(function):
             if use.holder in holders and use.key in removed:
                 member_uses.append(MemberUse(use, function))

@@ -16,7 +16,6 @@ from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Class, Function, SourceFile
 from checks.rules.sync._classes import ChangedClass, changed_classes, methods_of
 from checks.rules.sync._reset_finding import make_finding
-from checks.rules.sync._source import function_text
 
 # A method goes through the batch when it names this many fields. A field may be missed in it where
 # this many others have its shape, and the method names this share of them.
@@ -86,8 +85,8 @@ def find_batch_methods(change: ChangeSet, config: Config, rule: str) -> Iterator
             continue
         new_keys = set(batch.allocations) - old_keys
         old_methods = methods_of(changed.old, changed.old_unit)
-        for method in unit.functions:
-            if method.owner != cls.name or _INIT.match(method.name):
+        for method in unit.methods_of(cls.name):
+            if _INIT.match(method.name):
                 continue
             is_new = method.name not in old_methods
             omitted = _omitted_keys(batch, new_keys, is_new, method, unit)
@@ -107,11 +106,11 @@ def _may_leave_out(changed: ChangedClass) -> bool:
 
 
 def _init_methods(cls: Class, unit: SourceFile) -> list[Function]:
-    return [f for f in unit.functions if f.owner == cls.name and _INIT.match(f.name)]
+    return [f for f in unit.methods_of(cls.name) if _INIT.match(f.name)]
 
 
 def _init_texts(cls: Class, unit: SourceFile) -> list[str]:
-    return [function_text(method, unit) for method in _init_methods(cls, unit)]
+    return [unit.text_of(method) for method in _init_methods(cls, unit)]
 
 
 def _batch_fields(cls: Class, unit: SourceFile) -> BatchFields:
@@ -147,7 +146,7 @@ def _omitted_keys(
     """The fields that `method` should name as well, by how many of their shape it names."""
     if not new_keys and not is_new_method:
         return []
-    words = set(re.findall(r"\w+", function_text(method, unit)))
+    words = set(re.findall(r"\w+", unit.text_of(method)))
     named = [key for key in batch.names() if key in words]
     if len(named) < LEAST_FIELDS_NAMED:
         return []
@@ -190,7 +189,7 @@ def _finding(
     rule: str,
 ) -> Finding:
     """Reported at the line of the method that names the field beside the first omitted one."""
-    words = set(re.findall(r"\w+", function_text(method, unit)))
+    words = set(re.findall(r"\w+", unit.text_of(method)))
     first = omitted[0]
     neighbour = batch.twin(first, words) or batch.nearest_above(first, words)
     listed = [neighbour] if neighbour else []

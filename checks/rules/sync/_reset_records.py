@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Finding, Location
-from checks.core.words import word_regex
+from checks.core.words import as_bytes, word_regex
 from checks.domain.keys import product_files
 from checks.lang.ir.source_file import Class, SourceFile
 from checks.rules.sync._classes import ChangedClass, changed_classes, fields_of, object_name
 from checks.rules.sync._reset_finding import make_finding
-from checks.rules.sync._source import function_text, whole_word
+from checks.rules.sync._source import whole_word
 
 # A function goes through a record when it sets this many of its fields, and names this share of
 # them.
@@ -68,7 +68,7 @@ def _files_naming_fields(
     least = max(LEAST_FIELDS_SET, LEAST_SHARE_NAMED * len(fields))
     for path in product_files(record, change, config):
         data = change.head.read(path) or b""
-        named = [field for field in fields if f"{record}.{field}".encode() in data]
+        named = [field for field in fields if as_bytes(f"{record}.{field}") in data]
         if len(named) >= least:
             yield path
 
@@ -86,7 +86,10 @@ def _rewriters(
     for function in other.functions:
         if record not in {p.name for p in function.params}:
             continue
-        text = function_text(function, other)
+        text = other.text_of(function)
+        # Where the function makes a new record without the field too, somebody else fills it.
+        if re.search(rf"{word_regex(cls.name)}\(", text.partition(":\n")[2]):
+            continue
         omitted = [field for field in new_fields if not whole_word(field).search(text)]
         written = _fields_rewritten(record, old_fields, text)
         if omitted and written:

@@ -47,14 +47,9 @@ def units_at(paths: Iterable[str], change: ChangeSet) -> Iterator[SourceFile]:
             yield unit
 
 
-def function_text(function: Function, unit: SourceFile) -> str:
-    """The source of `function`, which stands in `unit`."""
-    return unit.text(function.start_line, function.end_line)
-
-
 def code_line(unit: SourceFile | None, line: int) -> str:
     """One line of code without its indentation; empty where there is no file."""
-    return unit.text(line).strip() if unit is not None else ""
+    return unit.excerpt(line) if unit is not None else ""
 
 
 def whole_word(*words: str) -> re.Pattern[str]:
@@ -68,7 +63,7 @@ def functions_matching(pattern: re.Pattern[str], unit: SourceFile) -> list[Funct
     This is the one place where text is looked at before code: the body of a function is parsed
     when it is first asked for, and that takes far longer than a search of its text.
     """
-    return [f for f in unit.functions if pattern.search(function_text(f, unit))]
+    return [f for f in unit.functions if pattern.search(unit.text_of(f))]
 
 
 def product_lines(word: str, change: ChangeSet, config: Config) -> list[WordMatch]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.words import word_regex
-from checks.domain.call_targets import CallTargets, find_misfit
+from checks.core.words import as_bytes, word_regex
+from checks.domain.calls.binding import find_misfit
+from checks.domain.calls.targets import CallTargets
 from checks.domain.hardware_reach import FieldReaders
 from checks.domain.siblings import HardwareNames, counterparts
 from checks.lang.ir import expr as E
@@ -107,12 +108,12 @@ class StaleCopySearch:
         return False
 
     def _raises_anyway(self, copy: StaleCopy) -> bool:
-        """Whether the call raises a TypeError now, which is what `sync.signature` says."""
+        """Whether the call raises a TypeError now, which is what the rules about arguments say."""
         call = copy.effect.form
         if not isinstance(call, E.Call):
             return False
         target = self.readers.targets.of(call, copy.function, copy.unit)
-        return target is not None and find_misfit(call, target) is not None
+        return target is not None and find_misfit(call, target.params) is not None
 
     def _is_exempt(self, copy: StaleCopy) -> bool:
         """Whether the sibling is right to keep the old form."""
@@ -129,7 +130,7 @@ class StaleCopySearch:
 
 
 def _passes_keyword(source: bytes, keyword: str) -> bool:
-    return re.search(rf"{word_regex(keyword)}=[^=]".encode(), source) is not None
+    return re.search(as_bytes(rf"{word_regex(keyword)}=[^=]"), source) is not None
 
 
 def _word_of_old_form(alteration: Alteration) -> str:

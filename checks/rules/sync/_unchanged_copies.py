@@ -15,7 +15,7 @@ from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.sync._device_alterations import DeviceAlteration, device_alterations
 from checks.rules.sync._device_effects import DeviceEffect, device_effects
 from checks.rules.sync._op_copies import find_copies
-from checks.rules.sync._source import changed_cpp_functions, function_text, units_at
+from checks.rules.sync._source import changed_cpp_functions, units_at
 
 # Effects of fewer names and constants, or of one name alone, are the same by chance.
 _LEAST_SYMBOLS = 3
@@ -81,7 +81,7 @@ def _reads_as_before(base: Function, head: Function, change: ChangeSet) -> bool:
 def _code(function: Function, unit: SourceFile | None) -> str:
     if unit is None:
         return ""
-    return re.sub(r"\s+", "", _COMMENT_OR_DIRECTIVE.sub("", function_text(function, unit)))
+    return re.sub(r"\s+", "", _COMMENT_OR_DIRECTIVE.sub("", unit.text_of(function)))
 
 
 def _lines_read_as_before(alteration: DeviceAlteration, change: ChangeSet) -> bool:

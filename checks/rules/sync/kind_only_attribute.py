@@ -39,7 +39,7 @@ from checks.domain.ops import calls_of, statement_expressions
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Class, Function, SourceFile
 from checks.rules.sync._classes import attributes_of
-from checks.rules.sync._source import changed_python_functions, functions_matching, units_at
+from checks.rules.sync._source import changed_python_functions, units_at
 
 ID = "sync.kind-only-attribute"
 
@@ -89,8 +89,16 @@ def _questions_elsewhere(
     read: HolderRead, unit: SourceFile, change: ChangeSet
 ) -> dict[Question, int]:
     """What every older read of the attribute in the file asks first, with a line that asks it."""
+    # Kept: a change may read one attribute in as many functions as the file has.
+    return change.memo(
+        (_questions_elsewhere, unit.path, read.holder, read.name),
+        lambda: _common_questions(read, unit, change),
+    )
+
+
+def _common_questions(read: HolderRead, unit: SourceFile, change: ChangeSet) -> dict[Question, int]:
     common: dict[Question, int] | None = None
-    for function in functions_matching(re.compile(rf"{read.holder}\.{read.name}"), unit):
+    for function in unit.functions_naming(read.name):
         for other in _reads(function):
             if (other.holder, other.name) != (read.holder, read.name):
                 continue
@@ -142,9 +150,9 @@ def _asks(
 
 def _guards_of_calls(function: Function, unit: SourceFile) -> Iterator[tuple[E.Expr, ...]]:
     """The conditions around each call of the function in its file."""
-    for caller in unit.functions:
+    for caller in unit.functions_naming(function.name):
         for call, guards in calls_of(caller.body):
-            if E.callee(call).endswith(function.name):
+            if E.callee(call).split(".")[-1] == function.name:
                 yield guards
 
 
@@ -174,7 +182,7 @@ def _kinds_without(read: HolderRead, change: ChangeSet) -> list[str]:
 
 
 def _may_have(name: str, cls: Class, unit: SourceFile) -> bool:
-    answers_for_any_name = "__getattr" in unit.text(cls.start_line, cls.end_line)
+    answers_for_any_name = "__getattr" in unit.text_of(cls)
     return answers_for_any_name or name in attributes_of(cls, unit)
 
 

@@ -40,16 +40,16 @@ from checks.rules.sync import (
     method_replacement,
     platform_only_import,
     return_arity,
-    signature,
     unchecked_none,
 )
+from checks.rules.sync._call_rules import ARGUMENT_RULES
 from checks.rules.sync._line_priority import one_per_line
 from checks.rules.sync._source import changed_python_functions
 
 ID = "sync.lost-comma"
 
 _EARLIER_RULES = (
-    signature,
+    *ARGUMENT_RULES,
     unchecked_none,
     return_arity,
     method_replacement,

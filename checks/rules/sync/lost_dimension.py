@@ -47,7 +47,7 @@ from checks.domain.keys import changed_python_files, key_uses, product_files
 from checks.domain.ops import statement_expressions
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.rules.sync._source import code_line, function_text, functions_matching, whole_word
+from checks.rules.sync._source import code_line, functions_matching, whole_word
 
 ID = "sync.lost-dimension"
 
@@ -93,8 +93,8 @@ def _members_made_anew(old_unit: SourceFile, unit: SourceFile) -> set[str]:
 
     The shapes of all others are as they were.
     """
-    before = {function_text(f, old_unit): f for f in functions_matching(_ALLOCATION, old_unit)}
-    after = {function_text(f, unit): f for f in functions_matching(_ALLOCATION, unit)}
+    before = {old_unit.text_of(f): f for f in functions_matching(_ALLOCATION, old_unit)}
+    after = {unit.text_of(f): f for f in functions_matching(_ALLOCATION, unit)}
     keys: set[str] = set()
     for text in before.keys() ^ after.keys():
         function = before.get(text) or after[text]
@@ -109,7 +109,7 @@ def _shapes(unit: SourceFile, keys: set[str]) -> dict[str, MemberShape]:
     shapes: dict[str, list[MemberShape]] = {}
     naming = functions_matching(whole_word(*sorted(keys)), unit)
     for function in naming:
-        if not _ALLOCATION.search(function_text(function, unit)):
+        if not _ALLOCATION.search(unit.text_of(function)):
             continue
         for shape in _shapes_in(function):
             if shape.key in keys:

@@ -114,9 +114,7 @@ def _removed_lines(change: ChangeSet) -> dict[str, set[int]]:
 
 
 def _sets_on_lines(lines: set[int], unit: SourceFile) -> Iterator[KeyUse]:
-    for function in unit.functions:
-        if lines.isdisjoint(range(function.start_line, function.end_line + 1)):
-            continue
+    for function in unit.functions_on(lines):
         for use in key_uses(function):
             if use.sets and use.line in lines:
                 yield use

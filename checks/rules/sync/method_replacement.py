@@ -35,12 +35,13 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.core.words import contains_word
+from checks.core.words import as_bytes, contains_word
 from checks.domain.keys import product_files
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
-from checks.rules.sync import return_arity, signature, unchecked_none
+from checks.rules.sync import return_arity, unchecked_none
+from checks.rules.sync._call_rules import ARGUMENT_RULES
 from checks.rules.sync._line_priority import one_per_line
 from checks.rules.sync._source import (
     changed_python_functions,
@@ -64,7 +65,7 @@ class Replacement:
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """One finding for each replacement that lacks a new parameter."""
     findings = _findings(change, config)
-    earlier_rules = (signature, unchecked_none, return_arity)
+    earlier_rules = (*ARGUMENT_RULES, unchecked_none, return_arity)
     yield from one_per_line(findings, change, config, earlier_rules)
 
 
@@ -94,7 +95,7 @@ def _takes_any_keyword(function: Function) -> bool:
 def _replacements(method: Function, change: ChangeSet, config: Config) -> Iterator[Replacement]:
     """What the product puts in the place of `method`."""
     for path in product_files("MethodType", change, config):
-        if not contains_word(change.head.read(path) or b"", method.owner.encode()):
+        if not contains_word(change.head.read(path) or b"", as_bytes(method.owner)):
             continue
         unit = change.unit(path)
         if unit is None:

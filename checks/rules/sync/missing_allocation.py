@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config, matches
 from checks.core.finding import Confidence, Finding, Location, Message, Severity, Sibling
-from checks.core.words import contains_word, word_regex
+from checks.core.words import as_bytes, contains_word, word_regex
 from checks.domain.keys import KeyUse, asks_platform, is_key_tested, key_uses
 from checks.domain.siblings import base_unit
 from checks.lang.ir import expr as E
@@ -137,7 +137,7 @@ def _runners_without_key(
     for path in runners:
         data = change.head.read(path) or b""
         line = _own_dict_line(data, needed.use.holder)
-        if line is None or contains_word(data, needed.use.key.encode()):
+        if line is None or contains_word(data, as_bytes(needed.use.key)):
             continue
         if _leads_to_use(path, needed, change):
             places.append((path, line))

@@ -45,7 +45,6 @@ from checks.rules.sync._arrays import is_new_array
 from checks.rules.sync._source import (
     changed_python_functions,
     code_line,
-    function_text,
     functions_matching,
     units_at,
 )
@@ -163,7 +162,7 @@ def _casts_constness_away(key: str, op: OpInfo) -> bool:
         return False
     argument = re.escape(op.cpp_name(key))
     cast = rf"const_cast<[^;]*?>\(\s*{argument}\b"
-    return re.search(cast, function_text(function, op.unit)) is not None
+    return re.search(cast, op.unit.text_of(function)) is not None
 
 
 def _runs_on(
@@ -178,8 +177,8 @@ def _runs_on(
     if hardware_of_file or hardware_of_name:
         return hardware == hardware_of_file or hardware in hardware_of_name
     plain_name = names.plain(function.name)
-    for other in unit.functions:
-        if other.owner != function.owner or other.name == function.name:
+    for other in unit.methods_of(function.owner):
+        if other.name == function.name:
             continue
         if names.plain(other.name) == plain_name and hardware in other.name.split("_"):
             return False

@@ -43,19 +43,19 @@ from checks.domain.ops import calls_of
 from checks.domain.siblings import base_unit
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, Import, SourceFile
-from checks.rules.sync import method_replacement, return_arity, signature, unchecked_none
+from checks.rules.sync import method_replacement, return_arity, unchecked_none
+from checks.rules.sync._call_rules import ARGUMENT_RULES
 from checks.rules.sync._line_priority import one_per_line
 from checks.rules.sync._platform_imports import PlatformImports
 from checks.rules.sync._platform_reach import CallOnAllHardware, FileBefore
 from checks.rules.sync._source import (
     changed_python_functions,
     code_line,
-    function_text,
 )
 
 ID = "sync.platform-only-import"
 
-_EARLIER_RULES = (signature, unchecked_none, return_arity, method_replacement)
+_EARLIER_RULES = (*ARGUMENT_RULES, unchecked_none, return_arity, method_replacement)
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -66,7 +66,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 def _findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for _, head, unit in changed_python_functions(change, config):
         imports = PlatformImports.of(unit)
-        text = function_text(head, unit)
+        text = unit.text_of(head)
         if not any(name in text for name in imports.by_name):
             continue
         if imports.defines_for_hardware(head) or _is_unused(head, unit):

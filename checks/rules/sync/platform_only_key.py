@@ -82,7 +82,10 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _mentions_platform(unit: SourceFile) -> bool:
-    return any("platform" in line and "is_" in line for line in unit.lines)
+    def is_asked() -> bool:
+        return any("platform" in line and "is_" in line for line in unit.lines)
+
+    return unit.memo(_mentions_platform, is_asked)
 
 
 def _new_uses(base: Function | None, head: Function, change: ChangeSet) -> list[KeyUse]:

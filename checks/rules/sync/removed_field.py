@@ -2,10 +2,10 @@
 
 ## What it does
 
-Compares the classes of changed files before and after. A field of a data class or NamedTuple that
-is gone and that a call still passes; an attribute that is gone and still read through the name that
-objects of the class go by (`forward_meta.x` for `ForwardMeta`); a member of a batch class that no
-method sets any more and that a file which makes the class still asks for (`self.batch["k"]`).
+Compares the classes of changed files before and after. An attribute that is gone and still read
+through the name that objects of the class go by (`forward_meta.x` for `ForwardMeta`); a member of a
+batch class that no method sets any more and that a file which makes the class still asks for
+(`self.batch["k"]`). A field that a call still passes is `sync.unknown-argument`'s.
 
 ## Why it matters
 
@@ -18,7 +18,7 @@ Metax went on writing into both, until 16a2a323e.
 class ForwardMeta:           # the change renamed `routing_table` to `gpu_routing_table`
     gpu_routing_table: Tensor
 
-ForwardMeta(routing_table=table)     # TypeError
+select(forward_meta.routing_table)    # AttributeError
 ```
 
 ## Known limits
@@ -35,7 +35,6 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Finding
-from checks.rules.sync._removed_arguments import find_passed_fields
 from checks.rules.sync._removed_attributes import find_read_attributes
 from checks.rules.sync._removed_batch_members import find_used_members
 
@@ -43,7 +42,6 @@ ID = "sync.removed-field"
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """Fields still passed, attributes still read, and members of batches still used."""
-    yield from find_passed_fields(change, config, ID)
+    """Attributes still read, and members of batches still used."""
     yield from find_read_attributes(change, config, ID)
     yield from find_used_members(change, config, ID)

@@ -2,8 +2,9 @@
 
 ## What it does
 
-Finds Python functions and device ops that return another number of values since this change, and
-assignments `a, b = f(...)` that still take apart another number.
+Finds assignments `a, b = f(...)` that take apart another number of values than the function, method
+or device op returns: those that the change wrote, and those of what it altered. Where a method is
+called through its base class, every subclass that may run instead is looked at.
 
 ## Why it matters
 
@@ -20,26 +21,34 @@ rows, lens, offsets = pre_process(x)      # another runner
 
 ## Known limits
 
-Only functions of which every `return` gives the same number of values are known. A call is followed
-by name as in `sync.signature`.
+Only functions of which every `return` gives the same number of values are known. What is called is
+found as in `sync.missing-argument`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.domain.call_targets import CallTargets, called_name
+from checks.domain.calls.returns import (
+    Unpacking,
+    WrongUnpacking,
+    returned_count,
+    unpackings_in,
+    wrong_unpackings,
+)
+from checks.domain.calls.targets import CallTargets, called_name
 from checks.domain.keys import calling_files
 from checks.domain.ops import Ops, functions_calling
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, SourceFile
-from checks.lang.ir.stmt import Assign, Return, guarded_statements
+from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import Return, guarded_statements
 from checks.lang.source import language
-from checks.rules.sync import signature, unchecked_none
+from checks.rules.sync import unchecked_none
+from checks.rules.sync._call_rules import ARGUMENT_RULES
 from checks.rules.sync._line_priority import one_per_line
 from checks.rules.sync._source import code_line
 
@@ -47,132 +56,108 @@ ID = "sync.return-arity"
 
 
 @dataclass(frozen=True, slots=True)
-class ArityChange:
-    """`function` returns `now` values, and returned `before`."""
+class OpArity:
+    """The C++ function of an op returns `now` values, and returned `before`."""
 
     function: Function
     before: int
     now: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unpacking:
-    """`a, b = call`, which takes `count` values apart."""
-
-    call: E.Call
-    count: int
-    line: int
-    function: Function
-    unit: SourceFile
-
-
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """One finding for each assignment that does not fit.
 
-    Lines of which `signature` or `unchecked_none` speaks are left to them.
+    Lines of which a rule about arguments speaks are left to it.
     """
-    findings = _findings(change, config)
-    yield from one_per_line(findings, change, config, (signature, unchecked_none))
+    findings = [*_python_findings(change, config), *_op_findings(change, config)]
+    yield from one_per_line(findings, change, config, (*ARGUMENT_RULES, unchecked_none))
 
 
-def _findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    for arity in _arity_changes(change, config):
-        for name in _names_to_call(arity.function, change):
-            for unpacking in _unpackings(name, change, config):
-                if _certainly_fails(unpacking, arity, change):
-                    yield _finding(name, unpacking, arity, change)
+def _python_findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    for wrong in wrong_unpackings(change, config):
+        name = called_name(wrong.target.function)
+        counts = wrong.was, wrong.now
+        finding = _finding(name, wrong.unpacking, wrong.target.function, counts, change)
+        yield _at_implementer(finding, wrong) if wrong.is_override else finding
 
 
-def _arity_changes(change: ChangeSet, config: Config) -> Iterator[ArityChange]:
+def _at_implementer(finding: Finding, wrong: WrongUnpacking) -> Finding:
+    """The same finding at the method that differs from the others of its name."""
+    function = wrong.target.function
+    place = Location(function.path, _last_return_line(function))
+    args = {
+        "name": function.qualname,
+        "taken": wrong.unpacking.count,
+        "now": wrong.now,
+        "at": finding.location,
+    }
+    message = Message("implementer", args)
+    return replace(finding, location=place, message=message, symbol=function.qualname)
+
+
+def _op_findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    """Unpackings of ops whose function returns another number of values than before."""
+    for arity in _op_arities(change, config):
+        for name in sorted({op.name for op in Ops.of(change).of_function(arity.function)}):
+            for unpacking in _op_unpackings(name, change, config):
+                if unpacking.count == arity.before:
+                    counts = arity.before, arity.now
+                    yield _finding(name, unpacking, arity.function, counts, change)
+
+
+def _op_arities(change: ChangeSet, config: Config) -> Iterator[OpArity]:
     for base, head in change.changed_functions():
         if base is None or head is None or config.is_test(head.path):
             continue
-        before = _returned_values(base)
-        now = _returned_values(head)
-        if before is None or now is None:
+        if language(head.path) != "cpp":
             continue
-        if before != now:
-            yield ArityChange(head, before, now)
+        before, now = returned_count(base), returned_count(head)
+        if before is not None and now is not None and before != now:
+            yield OpArity(head, before, now)
 
 
-def _returned_values(function: Function) -> int | None:
-    """How many values every `return` of `function` gives.
+def _op_unpackings(name: str, change: ChangeSet, config: Config) -> Iterator[Unpacking]:
+    """`a, b = name(...)` in the product where no Python function of that name is meant.
 
-    None where that is not the same number or not known.
+    An op may have a twin on other hardware that returns another number: only who took the old one
+    is known to call this one.
     """
-    counts: set[int | None] = set()
-    for guarded in guarded_statements(function.body):
-        if isinstance(guarded.stmt, Return):
-            counts.add(_count_values(guarded.stmt.value))
-    return counts.pop() if len(counts) == 1 else None
-
-
-def _count_values(value: E.Expr | None) -> int | None:
-    """2 for `a, b`; None for anything else than two values or more, all of them written out."""
-    if not isinstance(value, E.Sequence) or len(value.items) < 2:
-        return None
-    if any(isinstance(item, E.Unary) and item.op == "*" for item in value.items):
-        return None
-    return len(value.items)
-
-
-def _names_to_call(function: Function, change: ChangeSet) -> list[str]:
-    """What Python calls the function: its own name, or those of the ops that it is behind."""
-    if language(function.path) == "python":
-        return [called_name(function)]
-    return sorted({op.name for op in Ops.of(change).of_function(function)})
-
-
-def _unpackings(name: str, change: ChangeSet, config: Config) -> Iterator[Unpacking]:
-    """`a, b = name(...)` in the product; without `a, *rest = ...`, which takes any number."""
+    targets = CallTargets.of_change(change)
     for path in calling_files(name, change, config):
         unit = change.unit(path)
         if unit is None:
             continue
         for function in functions_calling(name, unit):
-            for guarded in guarded_statements(function.body):
-                match guarded.stmt:
-                    case Assign(target=E.Sequence(items=items), value=E.Call() as call):
-                        is_starred = any(isinstance(item, E.Unary) for item in items)
-                        if E.callee(call) == name and not is_starred:
-                            line = guarded.stmt.line
-                            yield Unpacking(call, len(items), line, function, unit)
-                    case _:
-                        pass
+            for unpacking in unpackings_in(function, unit):
+                call = unpacking.site.call
+                if E.callee(call) == name and targets.of(call, function, unit) is None:
+                    yield unpacking
 
 
-def _certainly_fails(unpacking: Unpacking, arity: ArityChange, change: ChangeSet) -> bool:
-    """Whether the assignment takes apart another number of values than the function returns."""
-    if unpacking.count == arity.now:
-        return False
-    target = CallTargets.of_change(change).of(unpacking.call, unpacking.function, unpacking.unit)
-    if language(arity.function.path) == "python":
-        return target is not None and target.function == arity.function
-    # An op may have a twin on other hardware that returns another number: only who took the old one
-    # is known to call this one.
-    return target is None and unpacking.count == arity.before
-
-
-def _finding(name: str, unpacking: Unpacking, arity: ArityChange, change: ChangeSet) -> Finding:
-    place = Location(arity.function.path, _last_return_line(arity.function))
-    args = {
-        "name": name,
-        "taken": unpacking.count,
-        "now": arity.now,
-        "was": arity.before,
-        "at": place,
-    }
+def _finding(
+    name: str,
+    unpacking: Unpacking,
+    function: Function,
+    counts: tuple[int | None, int],
+    change: ChangeSet,
+) -> Finding:
+    was, now = counts
+    place = Location(function.path, _last_return_line(function))
     code = code_line(change.unit(place.path), place.start_line)
-    return Finding(
-        rule=ID,
+    return Finding.at(
+        ID,
+        Location(unpacking.site.unit.path, unpacking.line),
+        "unpacked" if was is not None else "unpacked-new",
         severity=Severity.BUG,
         confidence=Confidence.HIGH,
-        location=Location(unpacking.unit.path, unpacking.line),
-        message=Message("unpacked", args),
-        symbol=unpacking.function.qualname,
-        subject=f"{name} {arity.now}",
-        evidence=(Definition(name, place, str(arity.now), code),),
-    )
+        symbol=unpacking.site.function.qualname,
+        subject=f"{name} {now}",
+        name=name,
+        taken=unpacking.count,
+        now=now,
+        was=was or 0,
+        at=place,
+    ).with_evidence(Definition(name, place, str(now), code))
 
 
 def _last_return_line(function: Function) -> int:

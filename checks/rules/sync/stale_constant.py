@@ -113,9 +113,7 @@ def _constant_sites(unit: SourceFile, lines: set[int]) -> Iterator[ConstantSite]
         value = _number(constant.value)
         if value is not None and _CONSTANT_NAME.fullmatch(constant.name):
             yield ConstantSite(constant.name, value, constant.line, unit)
-    for function in unit.functions:
-        if not any(function.covers(line) for line in lines):
-            continue
+    for function in unit.functions_on(lines):
         for guarded in guarded_statements(function.body):
             match guarded.stmt:
                 case Assign(op="=", target=E.Name(id=name) | E.Attr(name=name), value=expr):

@@ -24,8 +24,9 @@ Sampler()                              # AttributeError
 
 ## Known limits
 
-What is used under another option (`if output.mask is not None`) or for a kind of value is left out,
-and so is what a loop uses, which may run no times. A parameter is followed through two calls.
+What is used under a state (`if self.ranks > 1`), another option (`if mask is not None`) or for a
+kind of value is left out, and so is what a loop uses, which may run no times. A parameter is
+followed through two calls.
 """
 
 from __future__ import annotations
@@ -35,11 +36,13 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
-from checks.domain.call_targets import CallTarget, CallTargets, called_name, find_misfit
+from checks.domain.calls.binding import find_misfit
+from checks.domain.calls.sites import CallSite
+from checks.domain.calls.targets import CallTarget, CallTargets, called_name
 from checks.domain.ops import arguments
 from checks.lang.ir import expr as E
-from checks.rules.sync import signature
-from checks.rules.sync._checked_calls import CallSite, calls_to_check
+from checks.rules.sync._call_rules import ARGUMENT_RULES
+from checks.rules.sync._checked_calls import calls_with_options
 from checks.rules.sync._line_priority import one_per_line
 from checks.rules.sync._none_uses import unchecked_use_through_calls
 from checks.rules.sync._source import code_line
@@ -50,19 +53,19 @@ ID = "sync.unchecked-none"
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """One finding for each call.
 
-    Where its arguments do not fit at all, `sync.signature` says so.
+    Where its arguments do not fit at all, another rule says so.
     """
     findings = _findings(change, config)
-    yield from one_per_line(findings, change, config, (signature,))
+    yield from one_per_line(findings, change, config, ARGUMENT_RULES)
 
 
 def _findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
     targets = CallTargets.of_change(change)
-    for site in calls_to_check(change, config):
+    for site in calls_with_options(change, config):
         if E.starred(site.call):
             continue
         target = targets.of(site.call, site.function, site.unit)
-        if target is None or find_misfit(site.call, target) is not None:
+        if target is None or find_misfit(site.call, target.params) is not None:
             continue
         passed = arguments(site.call, tuple(p.name for p in target.params))
         for parameter in target.params:

@@ -105,7 +105,7 @@ def _check(
     if _may_be_python(item, unit, hits):
         return None
     is_in_sources = any(language(hit.path) == "cpp" for hit in hits)
-    if not is_in_sources and _has_op_sources(change):
+    if not is_in_sources and _has_op_sources(hardware, change, config):
         return _absent_finding(item, unit, hardware)
     own = _ops_of(hardware, item.name, ops, config)
     registration = _static_registration(own, change)
@@ -144,10 +144,16 @@ def _may_be_python(item: Import, unit: SourceFile, hits: tuple[WordMatch, ...]) 
     return False
 
 
-def _has_op_sources(change: ChangeSet) -> bool:
-    """Whether the tree registers ops at all: a checkout of the Python alone has no sources."""
-    paths = change.head.paths_containing("PD_BUILD_STATIC_OP")
-    return any(path.endswith(_CPP_SOURCES) for path in paths)
+def _has_op_sources(hardware: str, change: ChangeSet, config: Config) -> bool:
+    """Whether the tree registers ops of this hardware.
+
+    The sources of a vendor's ops may be in a repository of the vendor's own.
+    """
+    wanted = config.hardware_of(f"{hardware}_ops")
+    for path in change.head.paths_containing("PD_BUILD_STATIC_OP"):
+        if path.endswith(_CPP_SOURCES) and config.hardware_of(path) == wanted:
+            return True
+    return False
 
 
 def _ops_of(hardware: str, name: str, ops: Ops, config: Config) -> list[OpInfo]:

@@ -136,7 +136,7 @@ def _keyword_text(keyword: str, argument: E.Expr, unit: SourceFile) -> str:
     """`key=value`: as written where it has its line to itself, else where the value is a name."""
     if not keyword:
         return _written_name(argument)
-    line = unit.text(argument.line).strip()
+    line = unit.excerpt(argument.line)
     balanced = line.count("(") == line.count(")")
     if balanced and line.startswith(f"{keyword}=") and line.endswith(","):
         value = line.rstrip(",").partition("=")[2]

@@ -134,4 +134,4 @@ def _called_in_text(unit: SourceFile, function: Function) -> list[str]:
     Lowering every function of every base file, only for the names of its calls, would take longer
     than the rest of the analysis.
     """
-    return _CALL.findall(unit.text(function.start_line, function.end_line))
+    return _CALL.findall(unit.text_of(function))

@@ -101,7 +101,7 @@ def _operands(test: E.Expr) -> list[E.Expr]:
 
 def _operand_text(operand: E.Expr, unit: SourceFile) -> str:
     """The line of an operand without the operator that joins it to its neighbour."""
-    return _OPERATOR_AT_AN_END.sub("", unit.text(operand.line).strip())
+    return _OPERATOR_AT_AN_END.sub("", unit.excerpt(operand.line))
 
 
 def _tests_in(function: Function) -> list[E.Expr]:
@@ -111,7 +111,7 @@ def _tests_in(function: Function) -> list[E.Expr]:
 
 def condition_text(test: E.Expr, unit: SourceFile) -> str:
     """The condition as it stands on its line, empty where it goes over several lines."""
-    match = _TEST.match(unit.text(test.line).strip())
+    match = _TEST.match(unit.excerpt(test.line))
     if match is None:
         return ""
     return (match[1] or match[2]).strip()

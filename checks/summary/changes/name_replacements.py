@@ -32,13 +32,15 @@ class _Exchange:
 class NameReplacement:
     """`new` stands at `places` (lines of the head) where `old` stood.
 
-    `left` are the product files of the head that still contain `old`.
+    `left` are the product files of the head that still contain `old`. `changed_left` are those of
+    them that the change touches: elsewhere the same word may mean something else.
     """
 
     old: str
     new: str
     places: tuple[Location, ...]
     left: tuple[str, ...]
+    changed_left: tuple[str, ...] = ()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -80,7 +82,8 @@ def _replacement_of(
     left = _product_files_with(old, change, config)
     if once and left:
         return None
-    return NameReplacement(old, new, tuple(e.place for e in exchanges), left)
+    changed_left = tuple(path for path in left if change.changed(path) is not None)
+    return NameReplacement(old, new, tuple(e.place for e in exchanges), left, changed_left)
 
 
 def _stays_in_changed_files(name: str, change: ChangeSet, config: Config) -> bool:

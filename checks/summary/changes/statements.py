@@ -180,7 +180,7 @@ def _returned_text(stmt: Return, unit: SourceFile) -> str:
     """What stands behind `return`, empty where it goes over several lines."""
     if stmt.end_line != stmt.line:
         return ""
-    match = _RETURN.match(unit.text(stmt.line).strip())
+    match = _RETURN.match(unit.excerpt(stmt.line))
     return match[1] if match else ""
 
 
@@ -189,7 +189,7 @@ def assignment_text(stmt: Assign, unit: SourceFile) -> tuple[str, str]:
 
     The right side is empty where it goes over several lines; both are where the sign is on none.
     """
-    line = _COMMENT.sub("", unit.text(stmt.line).strip())
+    line = _COMMENT.sub("", unit.excerpt(stmt.line))
     left, sign, right = line.partition(f" {stmt.op} ")
     if not sign:
         return "", ""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from checks.core.change import ChangeSet
+from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
 from checks.core.finding import Location, Message
 from checks.domain.change_facts import Facts, FunctionFact
+from checks.domain.rewrites import Rewrite, find_rewrites
 from checks.lang.ir.source_file import Function
 from checks.summary.changes.layout import find_relaid_functions, only_renamed
 from checks.summary.changes.line_diff import find_line_changes
@@ -16,6 +17,7 @@ from checks.summary.claims.claim_locations import location_of
 from checks.summary.model import Claim
 
 _MOST_NAMES = 8
+_MOST_REWRITES = 3
 
 
 def describe_layout_changes(change: ChangeSet, config: Config) -> Iterator[Claim]:
@@ -63,7 +65,9 @@ def _describe_body(
         if not only_renamed(line.old, line.new, exchanged):
             shown = {"name": fact.name, "old": line.old, "new": line.new, "path": fact.path}
             yield Claim(Message("line", shown), (Location(fact.path, line.line),), symbols)
-    if lines:
+    rewrites = [] if lines else _describe_rewrites(fact, change, file, symbols)
+    yield from rewrites
+    if lines or rewrites:
         return
     old_functions = base.functions_named.get(fact.name, []) if base else []
     removed = _count_inside(old_functions[0], file.base_lines()) if old_functions else 0
@@ -74,6 +78,27 @@ def _describe_body(
         "gone": removed,
     }
     yield Claim(Message("body", args), (Location(fact.path, fact.line),), symbols)
+
+
+def _describe_rewrites(
+    fact: FunctionFact, change: ChangeSet, file: FileChange, symbols: tuple[str, ...]
+) -> list[Claim]:
+    """The statements that were rewritten, also those over several lines: at most three."""
+    claims = []
+    for rewrite in find_rewrites(change, file):
+        if rewrite.function == fact.name:
+            message = Message(f"rewrite-{rewrite.kind}", _rewrite_args(rewrite))
+            claims.append(Claim(message, (Location(fact.path, fact.line),), symbols))
+    return claims[:_MOST_REWRITES]
+
+
+def _rewrite_args(rewrite: Rewrite) -> dict[str, str]:
+    return {
+        "name": rewrite.function,
+        "target": rewrite.target,
+        "old": rewrite.before,
+        "new": rewrite.after,
+    }
 
 
 def _function_at(line: int, functions: Sequence[Function]) -> Function | None:

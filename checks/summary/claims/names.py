@@ -24,7 +24,7 @@ def describe_name_replacement(replacement: NameReplacement) -> Claim:
         "new": replacement.new,
         "places": len(replacement.places),
         "files": list(replacement.files),
-        "left": len(replacement.left),
+        "left": list(replacement.changed_left),
         "gone": not replacement.left,
     }
     return Claim(Message("replaced", args), replacement.places, (replacement.new,))
@@ -57,8 +57,8 @@ def describe_classes(change: ChangeSet, config: Config) -> Iterator[Claim]:
     for file in change.files:
         if config.is_test(file.path) or file.mode != "file":
             continue
-        head = change.unit(file.head_path) if file.head_path else None
-        base = change.unit(file.base_path, Side.BASE) if file.base_path else None
+        head = change.head_unit(file)
+        base = change.base_unit(file)
         old = {c.name: c for c in base.classes} if base else {}
         new_classes = head.classes if head else ()
         for cls in new_classes:

@@ -79,7 +79,7 @@ def describe_bindings(
     `old_names` gives for a name the one that it replaced.
     """
     for file in change.files:
-        base = change.unit(file.base_path, Side.BASE) if file.base_path else None
+        base = change.base_unit(file)
         head = None
         if file.head_path and not config.is_test(file.path):
             head = change.unit(file.head_path)

@@ -89,7 +89,5 @@ def _listed_in_table(constant: Constant) -> Iterator[_Setting]:
 def _mentions(unit: SourceFile, setting: _Setting) -> bool:
     """Whether the class had the name in another form: a computed value, a parameter."""
     word = re.compile(rf"\b{re.escape(setting.name)}\b")
-    for cls in unit.classes_named.get(setting.owner, []):
-        if word.search(unit.text(cls.start_line, cls.end_line)):
-            return True
-    return False
+    classes = unit.classes_named.get(setting.owner, [])
+    return any(word.search(unit.text_of(cls)) for cls in classes)

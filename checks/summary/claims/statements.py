@@ -42,7 +42,7 @@ def describe_conditions(
             continue
         function = condition.function
         args = {
-            "name": function.qualname,
+            "names": [function.qualname],
             "old": condition.old,
             "new": condition.new,
             "path": function.path,
@@ -86,7 +86,7 @@ def _message_fields(statement: StatementChange) -> list[str]:
 
 def _statement_message(statement: StatementChange) -> Message:
     args = {
-        "name": statement.function.qualname,
+        "names": [statement.function.qualname],
         "target": statement.target,
         "old": statement.old,
         "new": statement.new,

@@ -27,10 +27,11 @@ MODULES = tuple(
     f"kernels.{name}"
     for name in (
         "_device", "_tiles", "accept.triton",
-        "logprobs.entry", "logprobs.stream", "logprobs.merge", "logprobs.triton",
+        "logprobs.entry", "logprobs.stream", "logprobs.search", "logprobs.merge", "logprobs.triton",
         "verify.request", "verify.stats", "verify.judge", "verify.residual", "verify.finish", "verify.match",
         "verify.topp", "verify.triton",
-        "sampling.cut", "sampling.draw", "sampling.candidates", "sampling.expand",
+        "sampling.limits", "sampling.bracket", "sampling.collect", "sampling.search", "sampling.among",
+        "sampling.ending", "sampling.settle", "sampling.cut", "sampling.draw", "sampling.candidates", "sampling.expand",
     )
 )  # fmt: skip
 Test = Callable[[], None]
@@ -92,11 +93,16 @@ TIES = {"values": lambda values: values == "ties"}
 WHOLE = {"cut": lambda cut: not cut}
 FLAGS = {"flags": lambda flags: flags}
 ACCEPT, DEVICE, TILES = "kernels.accept.triton", "kernels._device", "kernels._tiles"
-ENTRY, STREAM, MERGE = (f"kernels.logprobs.{name}" for name in ("entry", "stream", "merge"))
+ENTRY, STREAM, SEARCH, MERGE = (
+    f"kernels.logprobs.{name}" for name in ("entry", "stream", "search", "merge")
+)
 REQUEST, JUDGE, RESIDUAL, FINISH, TOPP = (
     f"kernels.verify.{name}" for name in ("request", "judge", "residual", "finish", "topp")
 )
-CUT, CANDIDATES, EXPAND = (f"kernels.sampling.{name}" for name in ("cut", "candidates", "expand"))
+AMONG, ENDING, SETTLE, CANDIDATES, EXPAND = (
+    f"kernels.sampling.{name}" for name in ("among", "ending", "settle", "candidates", "expand")
+)
+SELECTION_TEST = over(test_sampling.CASES, test_sampling.check)
 ACCEPT_TEST = over(test_accept.CASES, test_accept.check)
 LOGPROBS_TEST = over(test_logprobs.CASES, test_logprobs.check)
 PREFIX_TEST = over(
@@ -127,7 +133,7 @@ MUTATIONS = (
         "row * logits_stride_t\n        end = ", "(row * logits_stride_t).to(tl.int32)\n        end = ",
         test_logprobs.check_far_rows,
     ),
-    Mutation("logprobs_rank_off_by_one", TILES, "(tile.to(tl.float32) >= sampled)", "(tile.to(tl.float32) > sampled)", LOGPROBS_TEST),
+    Mutation("logprobs_rank_off_by_one", TILES, "(tile.to(tl.float32) >= x)", "(tile.to(tl.float32) >= x + 1e-3)", LOGPROBS_TEST),
     Mutation(
         "logprobs_rank_counts_past_the_vocabulary", MERGE,
         'tl.where(sampled == float("-inf"), vocab, rank)', "rank", LOGPROBS_TEST,
@@ -144,7 +150,7 @@ MUTATIONS = (
         PREFIX_TEST,
     ),
     Mutation("logprobs_one_class_too_few", MERGE, "come_before(fold, place, fold, place) == k - 1", "come_before(fold, place, fold, place) == k - 2", LOGPROBS_TEST),
-    Mutation("logprobs_ties_one_short", MERGE, "(number <= room)", "(number < room)", LOGPROBS_TEST),
+    Mutation("logprobs_ties_one_short", SEARCH, "(number <= left)", "(number < left)", LOGPROBS_TEST),
     Mutation("logprobs_rows_ignored", ENTRY, "row = tl.load(rows_ptr + entry * rows_stride)", "row = entry", LOGPROBS_TEST),
     Mutation("logprobs_raw_for_processed", MERGE, "(tops - origin) * (LOG2E / temperature)", "(tops - origin) * LOG2E", over(test_logprobs.CASES, test_logprobs.check, temperature=bool)),
     # vLLM #47594: a block of -inf or NaN
@@ -192,6 +198,9 @@ MUTATIONS = (
     Mutation("sampling_empty_candidates", CANDIDATES, "tl.where(reached, column + 1, columns)", "tl.where(reached, column + 1, 0)", CANDIDATES_TEST),
     Mutation("sampling_seeds_one_apart", EXPAND, "_add_seed(seed, 4 * step)", "_add_seed(seed, step)", EXPAND_TEST),
     # vLLM #50979: a threshold on values keeps every tie
-    Mutation("sampling_top_k_keeps_ties", CUT, "wanted = tl.minimum(tl.maximum(wanted, 1), tl.sum(ties))", "wanted = tl.sum(ties)", test_sampling.check_ties_past_the_best_64),
-    Mutation("sampling_top_p_without_top_k", CUT, "tl.where(k <= best, tl.max(until), 1.0)", "1.0", over(test_sampling.CASES, test_sampling.check, top_k=bool, top_p=bool)),
+    Mutation("sampling_top_k_keeps_ties", AMONG, "if wanted == ties:", "if wanted <= ties:", SELECTION_TEST),
+    Mutation("sampling_top_p_without_top_k", ENDING, "weight = tl.where(is_kept(x, id, logit, last), weight, 0)", "weight = weight + 0", over(test_sampling.CASES, test_sampling.check, top_k=bool, top_p=bool)),
+    Mutation("sampling_ties_of_the_bracket_forgotten", ENDING, "until_high = above + high", "until_high = above + 0 * high", SELECTION_TEST),
+    Mutation("sampling_trusts_a_wrong_bracket", ENDING, "part = tl.where((goal <= above) | (goal > until_among + low), FAILED, part)", "part = part + 0", test_sampling.check_a_wrong_guess),
+    Mutation("sampling_draws_beside_the_candidates", SETTLE, "masses += _masses_of_candidates(", "masses += 0 * _masses_of_candidates(", SELECTION_TEST),
 )  # fmt: skip

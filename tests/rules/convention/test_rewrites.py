@@ -9,8 +9,8 @@ import pytest
 from checks.core.change import ChangeSet, FileChange, Hunk
 from checks.core.config import load
 from checks.core.tree import MemoryTree
+from checks.domain.rewrites import find_rewrites
 from checks.rules.convention._changed_code import changed_sources
-from checks.rules.convention._rewrites import find_rewrites
 
 
 def change(old: str, new: str, path: str) -> ChangeSet:

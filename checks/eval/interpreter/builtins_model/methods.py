@@ -27,8 +27,9 @@ _SAME_NUMBER = frozenset({"item", "tolist", "numpy", "astype", "clone"})
 _STRING_METHODS = frozenset(
     {"split", "strip", "lower", "upper", "startswith", "endswith", "join", "replace"}
 )
-_LIST_WRITERS = frozenset({"insert", "remove", "sort", "reverse", "extend", "pop"})
-_DICT_WRITERS = frozenset({"update", "pop", "clear", "setdefault", "popitem"})
+# Methods without a model that leave their object as it is; after any other it is unknown.
+_LIST_READERS = frozenset({"index", "count", "isdisjoint", "issubset", "issuperset", "union"})
+_DICT_READERS = frozenset({"get", "keys", "values", "items", "copy"})
 
 
 def call_method(owner: Value, name: str, args: list[Value]) -> Value:
@@ -97,7 +98,11 @@ def _call_list_method(owner: PyList, name: str, args: list[Value]) -> Value:
         case "clear":
             items.clear()
             return NONE_VALUE
-    if name in _LIST_WRITERS:
+        case "add" if all(isinstance(item.value, SCALARS) for item in (*items, *args)):
+            if args[0].value not in [item.value for item in items]:
+                items.append(args[0])
+            return NONE_VALUE
+    if name not in _LIST_READERS:
         owner.items = None
     return UNKNOWN_VALUE
 
@@ -120,7 +125,7 @@ def _call_dict_method(mapping: PyDict, name: str, args: list[Value]) -> Value:
             case "items":
                 pairs = [PyList([Value(k), v], kind="tuple") for k, v in mapping.items.items()]
                 return Value(PyList([Value(pair) for pair in pairs]))
-    if name in _DICT_WRITERS:
+    if name not in _DICT_READERS:
         mapping.items.clear()
         mapping.open = True
     return UNKNOWN_VALUE

@@ -119,7 +119,12 @@ def _compare_lists(
     items = [*first, *second]
     if not _all_scalars(items):
         return unknown(left, right)
-    equal = [item.value for item in first] == [item.value for item in second]
+    if left.value.kind != right.value.kind:
+        equal = False
+    elif left.value.kind == "set":
+        equal = {item.value for item in first} == {item.value for item in second}
+    else:
+        equal = [item.value for item in first] == [item.value for item in second]
     return Value(equal == (op == "=="), join_origins(items))
 
 

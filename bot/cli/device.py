@@ -1,0 +1,62 @@
+"""`specbot device`: the device code of a change, run on a CPU in confined processes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from bot.cli.exit_codes import severity_exit_code
+from bot.configuration import load_configuration
+from bot.device import actions
+from bot.files import read_text, write_output
+from bot.git import Git, Range, resolve
+from bot.pipeline import open_change
+from bot.reports import device as device_report
+from checks.core.change import PullRequest
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run, write the report, and give the exit code that `--fail-on` asks for."""
+    git = Git(Path(args.repo))
+    alone = args.base is None
+    base = args.head if alone else args.base
+    compared = resolve(git, base or "HEAD", args.head, merge_base=not alone)
+    with open_change(git, compared, _pull(args)) as change:
+        request = actions.Request(
+            args.action,
+            change,
+            load_configuration(change.base, None, None),
+            _command(args, compared, alone=alone),
+            tuple(args.paths or ()),
+            alone,
+            args.timeout,
+        )
+        report = actions.run(request, _progress())
+        text = device_report.render(report, args.format, args.lang)
+    write_output(text, args.output)
+    return severity_exit_code(report.findings, args.fail_on)
+
+
+def _pull(args: argparse.Namespace) -> PullRequest:
+    body = read_text(args.body_file) if args.body_file else ""
+    return PullRequest(title=args.title or "", body=body, known=bool(args.title))
+
+
+def _command(args: argparse.Namespace, compared: Range, *, alone: bool) -> str:
+    """What shows the same again, in any clone."""
+    sides = f"--head {compared.head[:12]}"
+    if not alone:
+        sides = f"--base {compared.base[:12]} {sides}"
+    return f"specbot device {args.action} --repo . {sides}"
+
+
+def _progress() -> actions.Progress:
+    if not sys.stderr.isatty():
+        return lambda _: None
+
+    def show(text: str) -> None:
+        sys.stderr.write("\r\x1b[K" + text[:100])
+        sys.stderr.flush()
+
+    return show

@@ -1,0 +1,89 @@
+"""Deleting what is kept of a repository, in all of our tables and among the workflows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
+from dbos import DBOSClient
+
+# Our tables by what their rows name a repository with.
+_BY_NAME = {
+    "specbot_page_pulls": "repository",
+    "specbot_page_reports": "repository",
+    "specbot_page_findings": "repository",
+    "specbot_ci_verdicts": "repo",
+    "specbot_ci_last": "repo",
+}
+_BY_ID = (
+    "specbot_pulls",
+    "specbot_approvals",
+    "specbot_skips",
+    "specbot_last_reviews",
+    "specbot_ci_explanations",
+    "specbot_gpu_runs",
+    "specbot_spoken",
+)
+_PAGE = 500
+_ENDED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+
+
+def delete_rows(engine: sa.Engine, repository: int, name: str) -> int:
+    """Delete what our tables have of the repository; gives how many rows that were."""
+    deleted = 0
+    with engine.begin() as connection:
+        present = set(sa.inspect(connection).get_table_names())
+        for table, column in _BY_NAME.items():
+            if table in present:
+                deleted += _delete(connection, table, column, name)
+        for table in _BY_ID:
+            if table in present and repository:
+                deleted += _delete(connection, table, "repository_id", repository)
+    return deleted
+
+
+def _delete(connection: sa.Connection, table: str, column: str, value: int | str) -> int:
+    found = sa.table(table, sa.column(column))
+    return connection.execute(found.delete().where(found.c[column] == value)).rowcount
+
+
+def rename_rows(engine: sa.Engine, old: str, new: str) -> None:
+    """Give what is kept under the name `old` the name `new`; what was under that goes."""
+    with engine.begin() as connection:
+        present = set(sa.inspect(connection).get_table_names())
+        for table, column in _BY_NAME.items():
+            if table not in present:
+                continue
+            _delete(connection, table, column, new)
+            found = sa.table(table, sa.column(column))
+            renamed = found.update().where(found.c[column] == old).values({column: new})
+            connection.execute(renamed)
+
+
+def delete_workflows(client: DBOSClient, repository: int, name: str) -> int:
+    """Delete the workflows of the repository that have ended, with all that their steps wrote
+    down; gives how many those were."""
+    ids = list(_workflows_of(client, repository, name))
+    for start in range(0, len(ids), _PAGE):
+        client.delete_workflows(ids[start : start + _PAGE])
+    return len(ids)
+
+
+def _workflows_of(client: DBOSClient, repository: int, name: str) -> Iterator[str]:
+    offset = 0
+    while True:
+        page = client.list_workflows(status=_ENDED, limit=_PAGE, offset=offset, load_output=False)
+        for workflow in page:
+            if _is_about(workflow.input, repository, name):
+                yield workflow.workflow_id
+        if len(page) < _PAGE:
+            return
+        offset += _PAGE
+
+
+def _is_about(stored: Any, repository: int, name: str) -> bool:
+    text = json.dumps(stored)
+    of_id = bool(repository) and f'"repository_id": {repository},' in text + ","
+    return of_id or f'"repository": {json.dumps(name)}' in text

@@ -1,0 +1,295 @@
+"""What `specbot device test`, `compare` and `cover` do with a change, up to the report."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bot.device import observations
+from bot.device.build import build_side
+from bot.device.coverage import changed_lines, covered_lines
+from bot.device.observations import Witness, cases_by_test
+from bot.device.process import Json, run_job
+from bot.device.tests import FileResult, TestPlan, run_files
+from bot.device.workspace import Workspace, cache_folder, device_sources, write_tree
+from bot.errors import UserError
+from bot.reports.device_run import (
+    FAILED,
+    PASSED,
+    CaseResult,
+    CoveredLines,
+    DeviceReport,
+    SideBuild,
+)
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.observation import DeviceObservation, ObservationKind
+from checks.review import review
+from checks.rules import device as device_rules
+
+BASE, HEAD = "base", "head"
+# Ascending, descending, and two random orders of threads and blocks.
+SCHEDULES = (0, 1, 2, 3)
+_REPLAY_SILENCE = 300.0
+_PROMISE = re.compile(
+    r"refactor|optimi[sz]|clean ?up|no functional change|重构|优化|speed ?up|perf\b", re.IGNORECASE
+)
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked.
+
+    `alone` says that there is a head and no base to compare it with; `longest` are the seconds
+    that one test may take.
+    """
+
+    action: str
+    change: ChangeSet
+    config: Config
+    command: str
+    globs: tuple[str, ...]
+    alone: bool
+    longest: float
+
+
+def run(request: Request, tick: Progress) -> DeviceReport:
+    """Build, run, and judge. Raises `UserError` where nothing can be run."""
+    with tempfile.TemporaryDirectory(prefix="specbot-device-", ignore_cleanup_errors=True) as name:
+        workspace = Workspace(Path(name).resolve(), cache_folder())
+        report = _Run(request, workspace, tick).report()
+        workspace.prune()
+        return report
+
+
+class _Run:
+    """One run: what was built and run so far."""
+
+    def __init__(self, request: Request, workspace: Workspace, tick: Progress) -> None:
+        self._request = request
+        self._change = request.change
+        self._workspace = workspace
+        self._tick = tick
+        self._sources = self._chosen_sources()
+        write_tree(self._change.head, workspace.side(HEAD))
+        self._head = self._build(HEAD, self._sources)
+        self._witness = Witness(self._change, self._head, request.command)
+        self._base: SideBuild | None = None
+        if not request.alone:
+            write_tree(self._change.base, workspace.side(BASE))
+            paths = set(self._change.base.paths())
+            self._base = self._build(BASE, [path for path in self._base_sources() if path in paths])
+
+    def _chosen_sources(self) -> list[str]:
+        """The sources that `--paths` names; without it the changed ones, or all of a head alone."""
+        sources = device_sources(self._change.head, self._request.globs)
+        if not self._request.globs and not self._request.alone:
+            changed = {file.head_path for file in self._change.files}
+            headers = {
+                Path(path).name for path in changed if path and path.endswith((".h", ".cuh"))
+            }
+            sources = [s for s in sources if s in changed or self._includes(s, headers)]
+        if not sources:
+            raise UserError("device-no-sources", globs=list(self._request.globs))
+        return sources
+
+    def _includes(self, source: str, headers: set[str]) -> bool:
+        if not headers:
+            return False
+        text = (self._change.head.read(source) or b"").decode("utf-8", "replace")
+        return any(f'{header}"' in text for header in headers)
+
+    def _base_sources(self) -> list[str]:
+        """The same sources before the change, by the names that they had."""
+        names = []
+        for path in self._sources:
+            changed = self._change.changed(path)
+            before = changed.base_path if changed is not None else path
+            if before is not None:
+                names.append(before)
+        return names
+
+    def _build(self, side: str, sources: Sequence[str], variant: str = "plain") -> SideBuild:
+        self._tick(f"{side}: {len(sources)} {variant}")
+        return build_side(self._workspace, side, sources, variant)
+
+    def report(self) -> DeviceReport:
+        """The whole run."""
+        head_results, before, facts = self._test()
+        schedules: tuple[int, ...] = (0,)
+        lines: tuple[CoveredLines, ...] = ()
+        if self._request.action == "compare":
+            schedules = SCHEDULES
+            known = {fact.test for fact in facts}
+            facts += [fact for fact in self._compare(head_results) if fact.test not in known]
+        if self._request.action == "cover":
+            lines = self._cover()
+            facts += self._untested(lines)
+        observed = replace(self._change, observations=tuple(facts))
+        judged = review(observed, self._request.config, device_rules.RULES)
+        cases = tuple(case for result in head_results for case in result.cases)
+        return DeviceReport(
+            self._request.action,
+            observed,
+            self._head,
+            cases,
+            before,
+            judged.findings,
+            schedules,
+            lines,
+        )
+
+    def _run(
+        self, build: SideBuild, tests: SideBuild, label: str, seed: int = 0, *, record: bool = False
+    ) -> list[FileResult]:
+        """The test files of `tests` on the device code of `build`."""
+        return self._run_some(build, tests, tests.tests, label, seed, record=record)
+
+    def _run_some(
+        self,
+        build: SideBuild,
+        tests: SideBuild,
+        files: Mapping[str, Iterable[str]],
+        label: str,
+        seed: int = 0,
+        *,
+        record: bool = False,
+    ) -> list[FileResult]:
+        plan = TestPlan(
+            self._workspace, tests.root, build, label, seed, record, self._request.longest
+        )
+        return run_files(plan, files, lambda file: self._tick(f"{label}: {file}"))
+
+    def _test(self) -> tuple[list[FileResult], dict[str, CaseResult], list[DeviceObservation]]:
+        """The tests on the head, on the base where there is one, and what that comes to."""
+        if self._base is None:
+            results = self._run(self._head, self._head, "head", record=True)
+            facts = observations.barriers(self._witness, results, set())
+            return results, {}, facts + self._order_dependent(results, self._head)
+        before_results = self._run(self._base, self._base, "base", record=True)
+        # The base's tests judge: a change cannot clear itself by changing them.
+        judged = self._run(self._head, self._base, "head", record=True)
+        own_files = {file: ops for file, ops in self._head.tests.items() if self._is_changed(file)}
+        own_results = self._run_some(self._head, self._head, own_files, "own")
+        before, after = cases_by_test(before_results), cases_by_test(judged)
+        own = cases_by_test(own_results)
+        races = self._order_dependent(judged, self._base)
+        racing = {fact.test for fact in races}
+        stable = {test: case for test, case in after.items() if test not in racing}
+        facts = observations.broken_tests(self._witness, before, stable, own)
+        facts += [fact for fact in races if before[fact.test].outcome == PASSED]
+        facts += observations.failing_new_tests(self._witness, before, own)
+        known = {op for result in before_results for op in result.barriers}
+        facts += observations.barriers(self._witness, judged, known)
+        added = [result for result in own_results if result.file not in self._base.tests]
+        return [*judged, *added], before, facts
+
+    def _order_dependent(
+        self, results: list[FileResult], tests: SideBuild
+    ) -> list[DeviceObservation]:
+        """Tests that failed and pass when the threads run in descending order."""
+        files = {}
+        for result in results:
+            if any(case.outcome == FAILED and case.kind != "process" for case in result.cases):
+                files[result.file] = tests.tests[result.file]
+        again = self._run_some(self._head, tests, files, "again", 1)
+        return observations.order_dependent_tests(self._witness, {0: results, 1: again}, set())
+
+    def _is_changed(self, path: str) -> bool:
+        return self._change.changed(path) is not None
+
+    def _compare(self, head_results: list[FileResult]) -> list[DeviceObservation]:
+        """Several schedules, sanitizers, and the calls of the tests made again."""
+        tests = self._base or self._head
+        by_seed = {0: head_results}
+        for seed in SCHEDULES[1:]:
+            by_seed[seed] = self._run(self._head, tests, "head", seed)
+        known_races: set[str] = set()
+        known_errors: set[str] = set()
+        races = observations.order_dependent_tests(self._witness, by_seed, set())
+        if self._base is not None and races:
+            known_races = self._races_of_base()
+            races = [fact for fact in races if fact.test not in known_races]
+        facts = races
+        facts += self._replay()
+        errors = self._sanitized(HEAD)
+        if self._base is not None and any(result.sanitizer for result in errors):
+            found = [result.sanitizer for result in self._sanitized(BASE)]
+            known_errors = {error.text for error in found if error is not None}
+        facts += observations.sanitizer_errors(self._witness, errors, known_errors)
+        return facts
+
+    def _races_of_base(self) -> set[str]:
+        assert self._base is not None
+        by_seed = {seed: self._run(self._base, self._base, "races", seed) for seed in SCHEDULES}
+        facts = observations.order_dependent_tests(self._witness, by_seed, set())
+        return {fact.test for fact in facts}
+
+    def _sanitized(self, side: str) -> list[FileResult]:
+        plain = self._head if side == HEAD else self._base
+        assert plain is not None
+        sources = [source.path for source in plain.sources if source.library]
+        build = self._build(side, sources, "sanitized")
+        return self._run(build, self._base or self._head, f"sanitized-{side}")
+
+    def _replay(self) -> list[DeviceObservation]:
+        """The recorded calls under all schedules, and head's results against base's."""
+        calls = self._collect_calls("head" if self._base is None else "base")
+        against, known = "", set()
+        if self._base is not None:
+            events = self._replay_side(self._base, calls, "base", "")
+            known = {str(event["op"]) for event in events if event["event"] == "race"}
+            against = str(self._workspace.folder / "jobs" / "replay-base" / "out" / "results")
+        events = self._replay_side(self._head, calls, "head", against)
+        races = [event for event in events if event["event"] == "race"]
+        facts = observations.replayed(self._witness, ObservationKind.RACE, races, known)
+        pull = self._change.pull
+        if against and _PROMISE.search(f"{pull.title}\n{pull.body}"):
+            changed = [event for event in events if event["event"] == "changed"]
+            kind = ObservationKind.CHANGED_RESULT
+            facts += observations.replayed(self._witness, kind, changed, known)
+        return facts
+
+    def _collect_calls(self, label: str) -> Path:
+        """All recorded calls in one folder."""
+        folder = self._workspace.folder / "calls"
+        folder.mkdir(exist_ok=True)
+        for job in sorted((self._workspace.folder / "jobs").glob(f"{label}-0-*")):
+            for path in sorted((job / "out" / "calls").glob("*.npz")):
+                if path.is_file() and not path.is_symlink():
+                    path.rename(folder / f"{job.name}-{path.name}")
+        return folder
+
+    def _replay_side(self, build: SideBuild, calls: Path, side: str, against: str) -> list[Json]:
+        folder = self._workspace.job(f"replay-{side}")
+        self._tick(f"replay: {side}")
+        job: Json = {
+            "action": "replay",
+            "calls": str(calls),
+            "ops": sorted({op for source in build.sources for op in source.ops}),
+            "runtime": build.runtime,
+            "libraries": build.libraries,
+            "seeds": list(SCHEDULES),
+            "results": str(folder / "out" / "results"),
+            "against": against,
+        }
+        return list(run_job(job, folder, _REPLAY_SILENCE).events)
+
+    def _cover(self) -> tuple[CoveredLines, ...]:
+        sources = [source.path for source in self._head.sources if source.library]
+        build = self._build(HEAD, sources, "covered")
+        self._run(build, self._base or self._head, "covered")
+        return covered_lines(self._workspace, build)
+
+    def _untested(self, lines: Sequence[CoveredLines]) -> list[DeviceObservation]:
+        facts = []
+        for path, start, end in changed_lines(self._change, lines):
+            count = end - start + 1
+            witness, kind = self._witness, ObservationKind.UNTESTED_LINE
+            ops = next((s.ops for s in self._head.sources if s.path == path), ())
+            facts.append(witness.observe(kind, ops, "", str(count), at=(path, start)))
+        return facts

@@ -1,0 +1,146 @@
+"""The repository's tests of ops, a process for each file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from bot.device.process import JobResult, Json, run_job
+from bot.device.workspace import Workspace
+from bot.reports.device_run import FAILED, NOT_RUN, PASSED, CaseResult, SideBuild
+
+_ASAN = re.compile(r"==\d+==ERROR: AddressSanitizer: (.*)")
+_UBSAN = re.compile(r"([^\s:]+\.\w+:\d+):\d+: runtime error: (.*)")
+_FRAME = re.compile(r"#\d+ 0x[0-9a-f]+ in (\S+).*?([\w./-]+\.(?:cu|cuh|h|hpp)):(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """A test file's cases; `barriers` are divergences seen, by op; `sanitizer` what it said."""
+
+    file: str
+    cases: tuple[CaseResult, ...]
+    barriers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    sanitizer: SanitizerError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SanitizerError:
+    """The first error of a sanitizer: what it is, and where in device code."""
+
+    text: str
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class TestPlan:
+    """Which files are run: `root` has them, `build` the device code; `record` keeps calls there."""
+
+    __test__ = False
+
+    workspace: Workspace
+    root: Path
+    build: SideBuild
+    label: str
+    seed: int = 0
+    record: bool = False
+    # Seconds for one case, start of the process included.
+    longest: float = 180.0
+
+
+def run_files(
+    plan: TestPlan, files: Mapping[str, Iterable[str]], tick: Callable[[str], None]
+) -> list[FileResult]:
+    """Run the test files (with the ops that each imports), as many at once as there are cores."""
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        results = []
+        for result in pool.map(partial(_run_file, plan), files, files.values()):
+            tick(result.file)
+            results.append(result)
+    return results
+
+
+def _run_file(plan: TestPlan, file: str, ops: Iterable[str]) -> FileResult:
+    name = re.sub(r"\W+", "-", file)
+    folder = plan.workspace.job(f"{plan.label}-{plan.seed}-{name}")
+    build = plan.build
+    job: Json = {
+        "action": "test",
+        "root": str(plan.root),
+        "test": file,
+        "ops": list(ops),
+        "runtime": build.runtime,
+        "libraries": build.libraries,
+        "refusals": build.refusals,
+        "seed": plan.seed,
+        "variant": build.variant,
+    }
+    if plan.record:
+        job["record"] = str(folder / "out" / "calls")
+    result = run_job(job, folder, plan.longest)
+    return _file_result(file, result)
+
+
+def _file_result(file: str, result: JobResult) -> FileResult:
+    cases: dict[str, CaseResult] = {}
+    running = ""
+    for event in result.events:
+        if event.get("event") == "start":
+            running = str(event.get("case"))
+        elif event.get("event") == "case":
+            case = _case(file, event)
+            cases.setdefault(case.name, case)
+            running = ""
+    if not result.finished:
+        why = _death(result)
+        name = running or "the whole file"
+        cases[name] = CaseResult(file, name, FAILED, why, "process")
+    barriers: dict[str, tuple[str, ...]] = {}
+    for event in result.of("end"):
+        for op, texts in dict(event.get("barriers", {})).items():
+            barriers[op] = tuple(dict.fromkeys(texts))
+    return FileResult(file, tuple(cases.values()), barriers, _sanitizer_error(result.said))
+
+
+def _case(file: str, event: Json) -> CaseResult:
+    outcome = event.get("outcome")
+    return CaseResult(
+        file,
+        str(event.get("case")),
+        outcome if outcome in (PASSED, NOT_RUN) else FAILED,
+        str(event.get("why", "")),
+        str(event.get("kind", "")),
+        int(event.get("line", 0)),
+        float(event.get("seconds", 0.0)),
+    )
+
+
+def _death(result: JobResult) -> str:
+    if result.limit:
+        return f"took more than {result.limit:.0f} s"
+    if result.too_large:
+        return "wrote too much"
+    if result.signal:
+        return f"the process was ended by signal {result.signal}"
+    return f"the process ended with code {result.code} before its tests were done"
+
+
+def _sanitizer_error(said: str) -> SanitizerError | None:
+    address = _ASAN.search(said)
+    if address is not None:
+        for frame in _FRAME.finditer(said, address.end()):
+            if "runtime/" not in frame[2] and "emulator/" not in frame[2]:
+                text = address[1].split(" on address")[0]
+                return SanitizerError(f"{text} in {frame[1]}", frame[2], int(frame[3]))
+        return SanitizerError(address[1].split(" on address")[0], "", 0)
+    undefined = _UBSAN.search(said)
+    if undefined is None or "emulator/" in undefined[1]:
+        return None
+    path, _, line = undefined[1].rpartition(":")
+    return SanitizerError(undefined[2], path, int(line))

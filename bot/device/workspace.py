@@ -1,0 +1,100 @@
+"""Folders for one run: the files of each side, what is built of them, and the kept libraries."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from bot.errors import UserError
+from checks.core.tree import Tree
+
+_SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cc", ".cpp", ".inl", ".inc", ".py", ".xpu", ".toml")
+_DEVICE_SUFFIX = ".cu"
+_FORBIDDEN = {"", ".", "..", ".git"}
+# Bytes of one kept library and of all: the oldest go first.
+_LARGEST_CACHE = 2 << 30
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The folder of a run, and the cache that outlives it."""
+
+    folder: Path
+    cache: Path
+
+    def side(self, name: str) -> Path:
+        """The folder with one side's files."""
+        return self.folder / name / "tree"
+
+    def job(self, name: str) -> Path:
+        """A new folder for a job."""
+        folder = self.folder / "jobs" / name
+        folder.mkdir(parents=True)
+        return folder
+
+    def keep(self, library: Path) -> None:
+        """Keep a library that was built in this run for later ones."""
+        self.cache.mkdir(parents=True, exist_ok=True)
+        unfinished = self.cache / f"{library.name}.{os.getpid()}"
+        with suppress(OSError):
+            shutil.copyfile(library, unfinished)
+            unfinished.rename(self.cache / library.name)
+
+    def prune(self) -> None:
+        """Take the oldest libraries away where they are too many."""
+        files = sorted(self.cache.glob("*.so"), key=lambda path: path.stat().st_mtime)
+        size = sum(path.stat().st_size for path in files)
+        for path in files:
+            if size <= _LARGEST_CACHE:
+                return
+            size -= path.stat().st_size
+            path.unlink(missing_ok=True)
+
+
+def cache_folder() -> Path:
+    """Where libraries are kept: the user's cache folder."""
+    given = os.environ.get("XDG_CACHE_HOME")
+    root = Path(given) if given else Path.home() / ".cache"
+    return root / "specbot" / "device"
+
+
+def write_tree(tree: Tree, folder: Path) -> None:
+    """Write the sources of a revision: C++ and Python. Links are left out by the tree.
+
+    Raises `UserError` for names that no file system takes.
+    """
+    for name in tree.paths():
+        if not name.endswith(_SUFFIXES) or not _harmless(name):
+            continue
+        path = folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(tree.read(name) or b"")
+        except OSError as error:
+            raise UserError("unwritable", path=name, reason=error.strerror) from error
+
+
+def _harmless(path: str) -> bool:
+    return "\\" not in path and not any(part.lower() in _FORBIDDEN for part in path.split("/"))
+
+
+def device_sources(tree: Tree, globs: Iterable[str]) -> list[str]:
+    """The device sources of a tree, those that match one of `globs` where there are any."""
+    patterns = list(globs)
+    sources = []
+    for path in tree.paths():
+        if not path.endswith(_DEVICE_SUFFIX) or not _harmless(path):
+            continue
+        if not patterns or any(_matches(path, pattern) for pattern in patterns):
+            sources.append(path)
+    return sources
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """`*` stands for anything, slashes too; a pattern without wildcards also names a folder."""
+    return fnmatch(path, pattern) or path.startswith(pattern.rstrip("/") + "/")

@@ -1,0 +1,109 @@
+"""What a run of device code gave: sources, test cases, coverage, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from checks.core.change import ChangeSet
+from checks.core.finding import Finding
+
+PASSED, FAILED, NOT_RUN = "passed", "failed", "not_run"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceBuild:
+    """One source: its library, or why there is none. `ops` are the ops that it registers."""
+
+    path: str
+    library: str
+    refusal: str
+    ops: tuple[str, ...]
+    compiled_now: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SideBuild:
+    """What was built of one side. `tests` are the ops that each test file imports."""
+
+    name: str
+    root: Path
+    compiler: str
+    runtime: str
+    variant: str
+    sources: tuple[SourceBuild, ...]
+    tests: Mapping[str, tuple[str, ...]]
+
+    @property
+    def libraries(self) -> dict[str, list[str]]:
+        """The ops of each library, by its path."""
+        return {source.library: list(source.ops) for source in self.sources if source.library}
+
+    @property
+    def refusals(self) -> dict[str, str]:
+        """Why an op is not there."""
+        reasons = {}
+        for source in self.sources:
+            if not source.library:
+                reasons.update(dict.fromkeys(source.ops, source.refusal))
+        return reasons
+
+    def source_of(self, ops: Sequence[str]) -> str:
+        """The path of the source that registers one of the ops, or nothing."""
+        for source in self.sources:
+            if set(source.ops) & set(ops):
+                return source.path
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """One test case of a file. `why` is the assertion's or the device's own text.
+
+    `kind` of a failure: `assertion`, `device`, or `process` where the process died.
+    """
+
+    file: str
+    name: str
+    outcome: str
+    why: str = ""
+    kind: str = ""
+    line: int = 0
+    seconds: float = 0.0
+
+    @property
+    def test(self) -> str:
+        """As pytest names it."""
+        return f"{self.file}::{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredLines:
+    """How often each line of a source ran; lines without code are not in it."""
+
+    path: str
+    counts: dict[int, int]
+
+    @property
+    def reached(self) -> int:
+        """The number of lines that ran."""
+        return sum(count > 0 for count in self.counts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReport:
+    """What came of a run.
+
+    `head` are the head's builds; `cases` the outcome of each test on the head, `before` on the
+    base; `lines` the coverage of changed device code, where it was asked for.
+    """
+
+    action: str
+    change: ChangeSet
+    build: SideBuild
+    cases: tuple[CaseResult, ...]
+    before: Mapping[str, CaseResult]
+    findings: tuple[Finding, ...]
+    schedules: tuple[int, ...] = (0,)
+    lines: tuple[CoveredLines, ...] = ()

@@ -1,0 +1,77 @@
+"""Whether a repository is still public: GitHub is asked again with every view that is older than a
+minute, for a webhook may be lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+import structlog
+
+from bot.db.repositories import Repositories
+from bot.github import Client, GitHubError
+from bot.github.app import App
+
+_log = structlog.get_logger("specbot.web")
+_METADATA = {"metadata": "read"}
+# Seconds.
+ASKED_AGAIN = 60.0
+# Where GitHub does not answer, what it said last holds so long.
+_HOLDS = 600.0
+
+
+class Publicity:
+    """Asks GitHub, and keeps each answer for a minute. Safe to use from several threads."""
+
+    def __init__(self, app: App, repositories: Repositories, close: Callable[[str], None]) -> None:
+        """`close` is told of what is public no more."""
+        self._app = app
+        self._repositories = repositories
+        self._close = close
+        self._lock = threading.Lock()
+        self._public_at: dict[str, float] = {}
+
+    def is_public(self, name: str) -> bool:
+        """Whether everybody may see the repository, as GitHub said within the last minute."""
+        now = time.monotonic()
+        with self._lock:
+            said = self._public_at.get(name)
+        if said is not None and now - said <= ASKED_AGAIN:
+            return True
+        try:
+            public = self._ask(name)
+        except GitHubError as error:
+            _log.warning("nobody says who may see it", repository=name, error=str(error))
+            return said is not None and now - said <= _HOLDS
+        with self._lock:
+            if public:
+                self._public_at[name] = now
+            else:
+                self._public_at.pop(name, None)
+        if not public:
+            self._close(name)
+        return public
+
+    def public(self, names: Iterable[str]) -> list[str]:
+        """Those of `names` that everybody may see."""
+        return [name for name in names if self.is_public(name)]
+
+    def _ask(self, name: str) -> bool:
+        try:
+            found = self._client(name).get(f"/repos/{name}")
+        except GitHubError as error:
+            # Gone, not ours any more, or out of our sight. (403: the installation is suspended.)
+            if error.status in (403, 404, 410, 422, 451):
+                return False
+            raise
+        # Under its old name GitHub leads to a repository that was renamed or moved.
+        return not found["private"] and str(found["full_name"]) == name
+
+    def _client(self, name: str) -> Client:
+        """A client that may read what GitHub tells everybody who sees the repository."""
+        known = self._repositories.named(name)
+        if known is not None:
+            return self._app.client(known.installation, known.id, _METADATA)
+        found = self._app.itself.get(f"/repos/{name}/installation")
+        return self._app.listing(int(found["id"]))

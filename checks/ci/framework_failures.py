@@ -1,0 +1,132 @@
+"""Failed tests that other frameworks name in a log: gtest, ctest, unittest, go, cargo, nextest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from checks.ci.log_ranges import LineRange, read_ranges
+from checks.ci.pytest_sessions import SessionFailure
+from checks.ci.report import LogLine
+
+Sightings = Mapping[str, Sequence[LogLine]]
+
+_MOST = 400
+# cargo tells why in a section of its own.
+_OUTPUT = re.compile(r"^---- (?P<name>.{1,300}) stdout ----$")
+_LONGEST_OUTPUT = 40
+_OUTPUT_END = re.compile(r"^(?:---- |failures:|test result:)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How a framework names a failed test, and where it tells why.
+
+    `before` and `after` are lines around the name; `begins` and `ends` cut them.
+    """
+
+    name: re.Pattern[str]
+    before: int
+    after: int
+    begins: re.Pattern[str] | None = None
+    ends: re.Pattern[str] | None = None
+
+
+_SHAPES = (
+    _Shape(  # gtest tells first, then names
+        re.compile(
+            r"^\[  FAILED  \] (?P<name>[\w./]{1,200})(?:, where .{1,200})?(?: \(\d+ ms\))?$"
+        ),
+        before=60,
+        after=0,
+        begins=re.compile(r"^\[ RUN      \] "),
+    ),
+    _Shape(  # go, which may tell on either side
+        re.compile(r"^\s{0,16}--- FAIL: (?P<name>\S{1,300})"),
+        before=12,
+        after=12,
+        begins=re.compile(r"^\s{0,16}(?:=== RUN|--- (?:PASS|FAIL))"),
+        ends=re.compile(r"^\s{0,16}(?:--- (?:PASS|FAIL)|FAIL\b|ok\s|=== RUN)"),
+    ),
+    _Shape(  # unittest
+        re.compile(r"^(?:FAIL|ERROR)(?: \[[\d.]+s\])?: (?P<name>test\w{0,200} \(\S{1,200}\))"),
+        before=0,
+        after=80,
+        ends=re.compile(r"^={40,}$|^Ran \d+ tests? in "),
+    ),
+    _Shape(  # cargo names here and tells in a section of its own
+        re.compile(r"^test (?P<name>.{1,200}?)(?: - should panic)? \.\.\. FAILED$"),
+        before=0,
+        after=0,
+    ),
+    _Shape(
+        re.compile(r"^\s{0,6}\d+/\d+ Test\s{1,4}#\d+: (?P<name>.{1,200}?) \.{2,200}.{0,40}\*\*\*"),
+        before=0,
+        after=40,
+        ends=re.compile(
+            r"^\s{0,8}(?:Start\s{1,3}\d+: |\d+/\d+ Test\s{1,4}#\d+: |\d+% tests passed)"
+        ),
+    ),
+    _Shape(
+        re.compile(
+            r"^\s{1,12}(?:FAIL|SIGSEGV|SIGABRT|TIMEOUT) \[\s{0,6}[\d.]+s\] (?P<name>.{1,300})$"
+        ),
+        before=0,
+        after=30,
+        ends=re.compile(r"^\s{1,12}(?:PASS|FAIL|SIGSEGV|SIGABRT|TIMEOUT) \["),
+    ),
+)
+
+
+def framework_failures(stream: BinaryIO, sightings: Sightings) -> Iterator[SessionFailure]:
+    """Each failed test once, in the order of the log, with the lines that tell why."""
+    named: dict[str, tuple[LogLine, _Shape]] = {}
+    for line in sightings.get("framework-failure", ()):
+        for shape in _SHAPES:
+            match = shape.name.match(line.text)
+            if match is not None:
+                named.setdefault(match["name"].strip(), (line, shape))
+                break
+    parents = {name for name in named if any(other.startswith(f"{name}/") for other in named)}
+    leaves = [name for name in named if name not in parents][:_MOST]
+    outputs = _outputs(sightings)
+    ranges = [outputs.get(name) or _range(*named[name]) for name in leaves]
+    for name, lines in zip(leaves, read_ranges(stream, ranges), strict=True):
+        line, shape = named[name]
+        told = _up_to_end(lines) if name in outputs else _cut(lines, line, shape)
+        yield SessionFailure(name, "", told, line)
+
+
+def _outputs(sightings: Sightings) -> dict[str, LineRange]:
+    """Where cargo prints each failed test's output."""
+    ranges = {}
+    for line in sightings.get("test-output", ()):
+        match = _OUTPUT.match(line.text)
+        if match is not None:
+            ranges[match["name"]] = LineRange(line.number + 1, line.number + _LONGEST_OUTPUT)
+    return ranges
+
+
+def _up_to_end(lines: tuple[LogLine, ...]) -> tuple[LogLine, ...]:
+    for index, line in enumerate(lines):
+        if _OUTPUT_END.match(line.text):
+            return lines[:index]
+    return lines
+
+
+def _range(line: LogLine, shape: _Shape) -> LineRange:
+    return LineRange(max(1, line.number - shape.before), line.number + shape.after)
+
+
+def _cut(lines: tuple[LogLine, ...], name: LogLine, shape: _Shape) -> tuple[LogLine, ...]:
+    """The lines from the test's beginning to the next test's."""
+    kept: list[LogLine] = []
+    for line in lines:
+        if line.number < name.number and shape.begins is not None and shape.begins.match(line.text):
+            kept = []
+        if line.number > name.number and shape.ends is not None and shape.ends.match(line.text):
+            break
+        kept.append(line)
+    return tuple(kept)

@@ -1,0 +1,90 @@
+"""The most unusual lines of a log that no rule knows: a guess at what went wrong, and called so.
+
+A line counts by how rare its form is (numbers, addresses and folders set aside), by words that
+tell of trouble, and by how near it stands to the end of the step that failed. Where a log of the
+same job that passed is at hand, only lines whose form is not in it count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from checks.ci.log_blocks import blocks, clean_line
+from checks.ci.observed_failures import mask_variable_parts
+from checks.ci.report import LogLine
+
+MOST = 3
+# Lines before the failed step's end that are looked at.
+_WINDOW = 4_000
+_SHORTEST, _LONGEST = 8, 400
+_TROUBLE = re.compile(
+    r"(?i)\b(?:error|fail(?:ed|ure)?|cannot|can't|could not|unable|denied|refus\w{1,4}|abort\w{0,3}"
+    r"|missing|invalid|mismatch|not found|not supported|unexpected|conflict|exceed\w{0,2}|illegal"
+    r"|corrupt\w{0,2}|timed? ?out|panic|fatal)\b|失败|错误|异常|不存在|[✗✖❌]"
+)
+_FINE = re.compile(r"\b(?:PASSED|[Pp]assed|[Ss]uccess\w{0,4}|OK|DEBUG|INFO|0 errors?|0 failed)\b")
+_END = re.compile(
+    r"Process completed with exit code|[Ee]xited with (?:code|status)|script returned"
+)
+# What a line of trouble is worth against one line of distance to the end.
+_OF_TROUBLE, _OF_RARITY = 2_000, 3_000
+
+
+@dataclass(frozen=True, slots=True)
+class UnusualLines:
+    """At most `MOST` lines in the log's order. `compared`: with a log of the job that passed."""
+
+    lines: tuple[LogLine, ...] = ()
+    compared: bool = False
+
+
+def unusual_lines(failed: BinaryIO, passed: BinaryIO | None = None) -> UnusualLines:
+    """The most unusual lines before the end of the step that failed, or of the log."""
+    usual = _forms(passed) if passed is not None else Counter[str]()
+    window = _last_lines(failed)
+    forms = Counter(mask_variable_parts(line.text) for line in window)
+    ranked: list[tuple[int, LogLine]] = []
+    for distance, line in enumerate(reversed(window)):
+        form = mask_variable_parts(line.text)
+        if form in usual or not _may_tell(line.text):
+            continue
+        score = _OF_TROUBLE * (_TROUBLE.search(line.text) is not None)
+        score += _OF_RARITY // forms[form] - distance
+        ranked.append((score, line))
+    ranked.sort(key=lambda item: (-item[0], -item[1].number))
+    best = [line for _, line in ranked[:MOST]]
+    best.sort(key=lambda line: line.number)
+    return UnusualLines(tuple(best), passed is not None)
+
+
+def _may_tell(text: str) -> bool:
+    is_of_a_length = _SHORTEST <= len(text.strip()) <= _LONGEST
+    return is_of_a_length and _FINE.search(text) is None and text.count(" ") > 0
+
+
+def _last_lines(stream: BinaryIO) -> list[LogLine]:
+    """The last lines up to the first one that says how a step ended."""
+    window: list[LogLine] = []
+    for line in _lines(stream):
+        if _END.search(line.text):
+            break
+        window.append(line)
+        if len(window) > 2 * _WINDOW:
+            del window[:_WINDOW]
+    return window[-_WINDOW:]
+
+
+def _forms(stream: BinaryIO) -> Counter[str]:
+    return Counter(mask_variable_parts(line.text) for line in _lines(stream))
+
+
+def _lines(stream: BinaryIO) -> Iterator[LogLine]:
+    stream.seek(0)
+    for block in blocks(stream):
+        for number, raw in enumerate(block.data.split(b"\n"), block.first):
+            if raw:
+                yield LogLine(number, clean_line(raw))

@@ -1,0 +1,155 @@
+"""Which attributes objects of a class have: what it, what it inherits and what inherits it set."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+
+from checks.core.change import ChangeSet
+from checks.core.finding import Side
+from checks.domain.calls.classes import Classes, Place, methods_of, place_of
+from checks.domain.calls.layers import LAYER_ATTRIBUTES, LAYERS
+from checks.domain.ops import statement_expressions
+from checks.eval.interpreter.values import ClassRef
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import Assign
+
+# Ways of giving an object attributes whose names are not written down.
+_DYNAMIC = re.compile(
+    r"setattr\(\s*(?:self|cls|obj|instance|new)\s*,\s*(?![\"'])|__dict__|__getattr|\bvars\(|__slots__|\.update_from|locals\(\)"
+)
+# What every object has.
+_OF_OBJECTS = frozenset(dir(object)) | {"__dict__", "__name__", "__qualname__", "__module__"}
+_STORED = r"(?:\s*:[^=\n]+)?\s*=(?!=)|\s*,[^=\n()]*[^=!<>\n]=(?!=)|\s*(?:\+|-|\*|/|\||&)="
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeRead:
+    """A read of `self.name` on `line` of a method."""
+
+    name: str
+    line: int
+    function: Function
+
+
+@dataclass
+class Attributes:
+    """The attributes that the classes of one side of a change have."""
+
+    classes: Classes
+    _families: dict[Place, tuple[ClassRef, ...] | None] = field(default_factory=dict)
+    _set_outside: dict[str, bool] = field(default_factory=dict)
+
+    @classmethod
+    def of_change(cls, change: ChangeSet, side: Side = Side.HEAD) -> Attributes:
+        """The one table of this side of the change."""
+        return change.memo((cls, side), lambda: cls(Classes.of_change(change, side)))
+
+    def certainly_lacks(self, ref: ClassRef, name: str) -> bool:
+        """Whether no object of the class or of a subclass can have the attribute `name`.
+
+        False where a class of the family is not in the tree, or makes attributes by other names.
+        """
+        if name in _OF_OBJECTS:
+            return False
+        family = self._family(ref)
+        if family is None:
+            return False
+        is_layer = not all(self.classes.lineage(member).is_whole for member in family)
+        if is_layer and name in LAYER_ATTRIBUTES:
+            return False
+        if any(sets(member, name) for member in family):
+            return False
+        return not self._is_set_outside(name)
+
+    def is_made_as_written(self, ref: ClassRef) -> bool:
+        """Whether objects of the class have just the attributes that it and its bases name."""
+        lineage = self.classes.lineage(ref)
+        if any(base not in LAYERS for _, base in lineage.foreign):
+            return False
+        return not any(_DYNAMIC.search(owner.unit.text_of(owner.cls)) for owner in lineage.classes)
+
+    def _family(self, ref: ClassRef) -> tuple[ClassRef, ...] | None:
+        """The classes of which an object of `ref` may be; None where not all are known."""
+        place = place_of(ref)
+        if place not in self._families:
+            self._families[place] = self._find_family(ref)
+        return self._families[place]
+
+    def _find_family(self, ref: ClassRef) -> tuple[ClassRef, ...] | None:
+        family: dict[Place, ClassRef] = {}
+        for member in (ref, *self.classes.subclasses(ref)):
+            lineage = self.classes.lineage(member)
+            if any(base not in LAYERS for _, base in lineage.foreign):
+                return None
+            for owner in lineage.classes:
+                family[place_of(owner)] = owner
+        if any(_DYNAMIC.search(owner.unit.text_of(owner.cls)) for owner in family.values()):
+            return None
+        # A class whose objects nobody makes lends its methods to others.
+        if not any(methods_of(owner, "__init__") for owner in family.values()):
+            return None
+        return tuple(family.values())
+
+    def _is_set_outside(self, name: str) -> bool:
+        """Whether any code gives an object that is not `self` this attribute, or names it in quotes
+        where attributes are made."""
+        if name not in self._set_outside:
+            self._set_outside[name] = self._find_outside(name)
+        return self._set_outside[name]
+
+    def _find_outside(self, name: str) -> bool:
+        change, side = self.classes.change, self.classes.side
+        stored = re.compile(rf"(?<!\bself)\.{name}(?:{_STORED})|setattr\([^,]+,\s*[\"']{name}[\"']")
+        lines = change.tree(side).find(name, "python")
+        return any(stored.search(line.text) for line in lines)
+
+
+def sets(ref: ClassRef, name: str) -> bool:
+    """Whether a class sets, declares or defines `name`, or has it in quotes."""
+    return binds(ref.unit.text_of(ref.cls), name)
+
+
+def binds(text: str, name: str) -> bool:
+    """Whether the code of a class or of a part of it sets, declares or defines `name`."""
+    return _binding(name).search(text) is not None
+
+
+@cache
+def _binding(name: str) -> re.Pattern[str]:
+    stored = rf"\bself\.{name}\b(?:{_STORED})|(?:for|as|,)\s+self\.{name}\b"
+    # A long annotation stands on lines of its own.
+    stored += rf"|^\s+self\.{name}\s*:"
+    declared = rf"^\s+{name}\s*(?::|=(?!=)|,)|\b(?:def|class)\s+{name}\b|[\"']{name}[\"']"
+    return re.compile(f"{stored}|{declared}", re.MULTILINE)
+
+
+def own_reads(function: Function) -> Iterator[AttributeRead]:
+    """The attributes of its own object that a method reads without asking whether they are there.
+
+    Also those of a method that it calls: a call reads it.
+    """
+    if not function.owner or not function.params or "staticmethod" in function.marks:
+        return
+    me = E.Name(function.params[0].name)
+    for guarded, expressions in statement_expressions(function.body):
+        target = guarded.stmt.target if isinstance(guarded.stmt, Assign) else None
+        if _asks_for_attributes(guarded.guards, expressions):
+            continue
+        for expr in expressions:
+            match expr:
+                case E.Attr(base=base, name=name) if base == me and expr is not target:
+                    yield AttributeRead(name, expr.line or guarded.stmt.line, function)
+                case _:
+                    pass
+
+
+def _asks_for_attributes(guards: tuple[E.Expr, ...], expressions: list[E.Expr]) -> bool:
+    asked = list(expressions)
+    for guard in guards:
+        asked += E.walk(guard)
+    names = ("hasattr", "getattr")
+    return any(isinstance(part, E.Call) and E.callee(part) in names for part in asked)

@@ -1,0 +1,115 @@
+"""Whether what a call passes by position stands in the right places, told by the names of values.
+
+`f(end, start)` for `def f(start, end)`: the arguments carry the names of the parameters, in another
+order. One argument that is named as another parameter says nothing; two do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from checks.domain.calls.binding import arguments_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Param
+
+# So many arguments must each be off by the same number of places.
+_FEWEST_SHIFTED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Misplacement:
+    """Arguments in the places of other parameters.
+
+    `kind` is `swapped` (two arguments stand in each other's place) or `shifted` (from one argument
+    on, all stand too early or too late). `argument` is the first that stands wrong, `parameter`
+    where it stands; `left_out` is the parameter that nothing was passed for (shifted too early).
+    """
+
+    kind: str
+    argument: str
+    parameter: str
+    left_out: str
+    line: int
+
+
+def find_misplacement(call: E.Call, params: Sequence[Param]) -> Misplacement | None:
+    """The first misplacement of the call, or None."""
+    names = [param.name for param in params if param.kind == "positional"]
+    values = arguments_of(call).values[: len(names)]
+    labels = [label_of(value) for value in values]
+    wanted = [_place(label, names) for label in labels]
+    return _swap(labels, names, wanted, values) or _shift(labels, names, wanted, values)
+
+
+def left_out(call: E.Call, params: Sequence[Param], missing: Sequence[str]) -> list[str]:
+    """The parameters that nothing is passed for, told by the names of the values behind them.
+
+    Binding alone names the last ones: where `pod_ip` is left out in the middle, every value behind
+    it moves up. `missing` is what binding says.
+    """
+    names = [param.name for param in params if param.kind == "positional"]
+    values = arguments_of(call).values
+    for number, value in enumerate(values):
+        place = _place(label_of(value), names)
+        if place is not None and place - number == len(missing):
+            return names[_first_moved(values, names, number) : place][: len(missing)]
+    return list(missing)
+
+
+def _first_moved(values: Sequence[E.Expr], names: list[str], number: int) -> int:
+    """The place behind the last value before `number` that stands where its name says."""
+    for earlier in range(number - 1, -1, -1):
+        label = label_of(values[earlier])
+        if label and (label == names[earlier] or label.endswith(names[earlier])):
+            return earlier + 1
+    return number
+
+
+def label_of(value: E.Expr) -> str:
+    """The name that a value carries: of a variable, an attribute, a key; empty for others."""
+    match value:
+        case E.Name(id=name) | E.Attr(name=name):
+            return name.lstrip("_")
+        case E.Index(indices=(E.Const(value=str() as key),)):
+            return key
+        case _:
+            return ""
+
+
+def _place(label: str, names: list[str]) -> int | None:
+    """The number of the parameter that is named as the value."""
+    return names.index(label) if label and label in names else None
+
+
+def _swap(
+    labels: list[str], names: list[str], wanted: list[int | None], values: Sequence[E.Expr]
+) -> Misplacement | None:
+    for number, place in enumerate(wanted):
+        if place is None or place <= number or place >= len(wanted):
+            continue
+        if wanted[place] == number:
+            line = values[number].line
+            return Misplacement("swapped", labels[number], names[number], labels[place], line)
+    return None
+
+
+def _shift(
+    labels: list[str], names: list[str], wanted: list[int | None], values: Sequence[E.Expr]
+) -> Misplacement | None:
+    """The first run of arguments that all stand the same number of places off."""
+    off = [place - number if place is not None else 0 for number, place in enumerate(wanted)]
+    for number, distance in enumerate(off):
+        if distance == 0:
+            continue
+        known = [d for d, place in zip(off, wanted, strict=True) if place is not None and d]
+        if known.count(distance) < _FEWEST_SHIFTED or len(set(known)) != 1:
+            continue
+        # After the shift has begun nothing stands right again.
+        later = [d for d, place in zip(off, wanted, strict=True) if place is not None][number:]
+        if 0 in later:
+            continue
+        left_out = names[_first_moved(values, names, number)] if distance > 0 else ""
+        line = values[number].line
+        return Misplacement("shifted", labels[number], names[number], left_out, line)
+    return None

@@ -1,0 +1,250 @@
+"""The calls that are wrong for what they reach since the change: they were right before, or new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from checks.core.change import ChangeSet
+from checks.core.changed import changed_functions
+from checks.core.config import Config
+from checks.core.finding import Side
+from checks.domain.calls.binding import Misfit, find_misfit
+from checks.domain.calls.labels import Misplacement, find_misplacement, left_out
+from checks.domain.calls.sites import CallSite, calls_to_check, sites_in
+from checks.domain.calls.targets import CallTarget, CallTargets, signature
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, guarded_statements
+
+Fault: TypeAlias = Misfit | Misplacement
+
+
+@dataclass(frozen=True, slots=True)
+class WrongCall:
+    """A call that is wrong for `target` since the change, and how (`fault`).
+
+    `fits` is the method that the call fits where `target` is a subclass's method of that name.
+    `by_definition` says that the change wrote the target, and no call of it in several files fits.
+    """
+
+    site: CallSite
+    target: CallTarget
+    fault: Fault
+    fits: CallTarget | None = None
+    by_definition: bool = False
+
+
+def wrong_calls(change: ChangeSet, config: Config) -> list[WrongCall]:
+    """The calls whose arguments do not fit, or stand in the wrong places, since the change."""
+    return change.memo(wrong_calls, lambda: _search(change, config))
+
+
+def _search(change: ChangeSet, config: Config) -> list[WrongCall]:
+    comparison = CallComparison(change, config)
+    wrong: list[WrongCall] = []
+    for site in calls_to_check(change, config):
+        wrong += comparison.of(site)
+    return [comparison.with_culprit(call, wrong) for call in wrong]
+
+
+def judge(call: E.Call, target: CallTarget) -> Fault | None:
+    """What is wrong with a call of `target`; None where nothing is."""
+    misfit = find_misfit(call, target.params)
+    if misfit is not None and misfit.kind == "missing":
+        names = left_out(call, target.params, misfit.name.split(", "))
+        return replace(misfit, name=", ".join(names))
+    return misfit or find_misplacement(call, target.params)
+
+
+@dataclass
+class CallComparison:
+    """Judges calls at head against the same calls at base."""
+
+    change: ChangeSet
+    config: Config
+    _altered: set[tuple[str, int]] = field(default_factory=set)
+    _bases: dict[tuple[str, int], tuple[Function, SourceFile] | None] = field(default_factory=dict)
+    _written: set[tuple[str, int]] = field(default_factory=set)
+    _fitted_once: set[tuple[str, int]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._targets = CallTargets.of_change(self.change)
+        self._base_targets = CallTargets.of_change(self.change, Side.BASE)
+        for changed in changed_functions(self.change, self.config):
+            head, base = changed.head, changed.base
+            place = head.path, head.start_line
+            same_file = changed.base_unit
+            self._bases[place] = (base, same_file) if base is not None and same_file else None
+            if base is None or signature(base) != signature(head):
+                self._altered.add(place)
+            if base is None or base.qualname != head.qualname:
+                self._written.add(place)
+
+    def of(self, site: CallSite) -> Iterator[WrongCall]:
+        """What is wrong with a call since the change."""
+        if _expects_failure(site):
+            return
+        target = self._target(site)
+        if target is None:
+            return
+        implementers = [target, *self._targets.overrides(target)]
+        fitting = [other for other in implementers if find_misfit(site.call, other.params) is None]
+        fault = judge(site.call, target)
+        if fault is None:
+            self._fitted_once.add((target.function.path, target.function.start_line))
+        if isinstance(fault, Misplacement) and _is_taken_apart(site):
+            return
+        # The object may be of a subclass whose method takes what the call passes.
+        if fault is not None and (target in fitting or not fitting):
+            if self._is_new(site, target, fault):
+                yield WrongCall(site, target, fault)
+        elif fitting:
+            yield from self._left_behind(site, implementers, fitting)
+
+    def with_culprit(self, wrong: WrongCall, others: list[WrongCall]) -> WrongCall:
+        """The same, with whether the definition is at fault and not the call."""
+        place = wrong.target.function.path, wrong.target.function.start_line
+        if wrong.fits is not None or place not in self._written - self._fitted_once:
+            return wrong
+        paths: set[str] = set()
+        for other in others:
+            function = other.target.function
+            if (function.path, function.start_line) == place and other.fault == wrong.fault:
+                paths.add(other.site.unit.path)
+        return replace(wrong, by_definition=len(paths) > 1)
+
+    def _left_behind(
+        self, site: CallSite, implementers: list[CallTarget], fitting: list[CallTarget]
+    ) -> Iterator[WrongCall]:
+        """The implementers that do not take what the call passes, and took it before.
+
+        They are spoken of where the change altered one that takes it now.
+        """
+        altered = [other for other in fitting if self._is_altered(other)]
+        for other in implementers:
+            fault = find_misfit(site.call, other.params)
+            if fault is None or not altered or other.function.qualname not in self._fitted(site):
+                continue
+            yield WrongCall(site, other, fault, fits=altered[0])
+
+    def _fitted(self, site: CallSite) -> set[str]:
+        """The implementers that fitted each call of this name in the function at base."""
+        old = self._old_function(site)
+        names: set[str] = set()
+        for old_site in sites_in(*old) if old is not None else ():
+            if old_site.call.func != site.call.func:
+                continue
+            before = self._base_targets.of(
+                old_site.call, old_site.function, old_site.unit, old_site.guards
+            )
+            for other in (before, *self._base_targets.overrides(before)) if before else ():
+                if find_misfit(old_site.call, other.params) is None:
+                    names.add(other.function.qualname)
+        return names
+
+    def _target(self, site: CallSite) -> CallTarget | None:
+        target = self._targets.of(site.call, site.function, site.unit, site.guards)
+        if target is not None or not isinstance(site.call.func, E.Attr):
+            return target
+        # A method that the change altered, called on an object of which nothing is known.
+        named = self._targets.by_name(site.call.func.name) if self._names_altered(site) else None
+        return named if named is not None and self._is_altered(named) else None
+
+    def _names_altered(self, site: CallSite) -> bool:
+        name = E.callee(site.call)
+        names = self.change.memo(CallComparison, self._altered_names)
+        return name in names and not self._is_module(site)
+
+    def _altered_names(self) -> set[str]:
+        names: set[str] = set()
+        for changed in changed_functions(self.change, self.config):
+            if (changed.head.path, changed.head.start_line) in self._altered:
+                names.add(changed.head.name)
+        return names
+
+    def _is_module(self, site: CallSite) -> bool:
+        """Whether what stands before the dot is an import: its functions are no methods."""
+        func = site.call.func
+        first = E.root(func) if isinstance(func, E.Attr) else None
+        return first is not None and bool(site.unit.imports_named.get(first))
+
+    def _is_altered(self, target: CallTarget) -> bool:
+        return (target.function.path, target.function.start_line) in self._altered
+
+    def _is_new(self, site: CallSite, target: CallTarget, fault: Fault) -> bool:
+        """Whether the call was right before, or was not there."""
+        old = self._old_function(site)
+        if old is None:
+            return target.surely
+        calls = [kept for kept in sites_in(*old) if kept.call.func == site.call.func]
+        same = [kept for kept in calls if kept.call == site.call]
+        for kept in same or calls:
+            before = self._judge_before(kept, target)
+            if before is not None and _says_same(before, fault):
+                return False
+            # What the call reached before is not known: only a change of it can be at fault.
+            if before is None and same and not self._is_altered(target):
+                return False
+            # A method that is known by its name alone must have been this one before.
+            if same and not target.surely and before is not True:
+                return False
+        if same:
+            return True
+        return self.change.touches(site.unit.path, *site.lines) and target.surely
+
+    def _judge_before(self, old: CallSite, target: CallTarget) -> Fault | bool | None:
+        """What was wrong with a call at base; True where nothing was, None where unknown."""
+        before = self._base_targets.of(old.call, old.function, old.unit, old.guards)
+        if before is None and not target.surely:
+            before = self._base_targets.by_name(E.callee(old.call))
+        if before is None:
+            return None
+        candidates = [before, *self._base_targets.overrides(before)]
+        for candidate in candidates:
+            if candidate.function.qualname == target.function.qualname:
+                return judge(old.call, candidate) or True
+        return judge(old.call, before) or True
+
+    def _old_function(self, site: CallSite) -> tuple[Function, SourceFile] | None:
+        place = site.function.path, site.function.start_line
+        if place not in self._bases:
+            self._bases[place] = self._same_name(site)
+        return self._bases[place]
+
+    def _same_name(self, site: CallSite) -> tuple[Function, SourceFile] | None:
+        """The function of the same name in the same file of the base."""
+        file = self.change.changed(site.unit.path)
+        path = file.base_path if file is not None else site.unit.path
+        unit = self.change.unit(path, Side.BASE) if path else None
+        functions = unit.functions_named.get(site.function.qualname, []) if unit else []
+        return (functions[0], unit) if functions and unit is not None else None
+
+
+def _says_same(before: object, fault: object) -> bool:
+    """Whether two faults are of one kind and about one parameter."""
+    match before, fault:
+        case (Misfit() as old, Misfit() as new):
+            return (old.kind, old.name) == (new.kind, new.name)
+        case (Misplacement() as old_place, Misplacement() as new_place):
+            return (old_place.kind, old_place.argument) == (new_place.kind, new_place.argument)
+        case _:
+            return False
+
+
+def _is_taken_apart(site: CallSite) -> bool:
+    """`width, height = resize(width, height)`: what is turned round on the way in comes back so."""
+    for guarded in guarded_statements(site.function.body):
+        match guarded.stmt:
+            case Assign(target=E.Sequence(), value=value) if value is site.call:
+                return True
+            case _:
+                pass
+    return False
+
+
+def _expects_failure(site: CallSite) -> bool:
+    """Whether the function catches what a wrong call raises, or asks for the parameters first."""
+    text = site.unit.text_of(site.function)
+    return "TypeError" in text or "inspect.signature" in text

@@ -1,0 +1,158 @@
+"""How many values a function gives back, and who takes them apart into another number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checks.core.change import ChangeSet
+from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.config import Config
+from checks.core.finding import Side
+from checks.domain.calls.sites import CallSite, calls_of_name
+from checks.domain.calls.targets import CallTarget, CallTargets
+from checks.domain.keys import asks_platform
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, Return, guarded_statements
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacking:
+    """`a, b = call`: a call whose value is taken apart into `count` values."""
+
+    site: CallSite
+    count: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class WrongUnpacking:
+    """An unpacking of another number of values than `target` returns (`now`).
+
+    `was` is what it returned before the change; None where the function or the call is new.
+    `is_override` says that it is the method of a subclass, where the call names the base's.
+    """
+
+    unpacking: Unpacking
+    target: CallTarget
+    now: int
+    was: int | None
+    is_override: bool = False
+
+
+def returned_count(function: Function) -> int | None:
+    """How many values every `return` of `function` gives.
+
+    None where that is not the same number or not known.
+    """
+    counts: set[int | None] = set()
+    for guarded in guarded_statements(function.body):
+        if isinstance(guarded.stmt, Return):
+            counts.add(_count_values(guarded.stmt.value))
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _count_values(value: E.Expr | None) -> int | None:
+    """2 for `a, b`; None for anything else than two values or more, all of them written out."""
+    if not isinstance(value, E.Sequence) or len(value.items) < 2:
+        return None
+    if any(isinstance(item, E.Unary) and item.op == "*" for item in value.items):
+        return None
+    return len(value.items)
+
+
+def unpackings_in(function: Function, unit: SourceFile) -> Iterator[Unpacking]:
+    """Every `a, b = call` of a function; without `a, *rest = call`, which takes any number."""
+    for guarded in guarded_statements(function.body):
+        match guarded.stmt:
+            case Assign(target=E.Sequence(items=items), op="=", value=E.Call() as call):
+                if any(isinstance(item, E.Unary) for item in items):
+                    continue
+                site = CallSite(call, function, unit, guarded.guards)
+                yield Unpacking(site, len(items), guarded.stmt.line)
+            case _:
+                pass
+
+
+def wrong_unpackings(change: ChangeSet, config: Config) -> Iterator[WrongUnpacking]:
+    """The unpackings that fail since the change."""
+    targets = CallTargets.of_change(change)
+    before = _counts_before(change, config)
+    for unpacking in _unpackings_to_check(change, config):
+        site = unpacking.site
+        # What one hardware returns is no contract of the others.
+        if asks_platform(site.guards):
+            continue
+        target = targets.of(site.call, site.function, site.unit, site.guards)
+        if target is None:
+            continue
+        overrides = list(targets.overrides(target))
+        counts = {returned_count(other.function) for other in overrides}
+        if unpacking.count in counts and returned_count(target.function) != unpacking.count:
+            continue
+        for other in (target, *overrides):
+            now = returned_count(other.function)
+            if now is None or now == unpacking.count:
+                continue
+            place = other.function.path, other.function.start_line
+            is_written = change.touches(site.unit.path, *site.lines)
+            is_altered = place in before and before[place] != now
+            if is_altered or (is_written and other is target and not _was_wrong(unpacking, change)):
+                yield WrongUnpacking(unpacking, other, now, before.get(place), other is not target)
+
+
+def _was_wrong(unpacking: Unpacking, change: ChangeSet) -> bool:
+    """Whether the function took the same call apart in the same way before."""
+    file = change.changed(unpacking.site.unit.path)
+    unit = change.unit(file.base_path, Side.BASE) if file and file.base_path else None
+    if unit is None:
+        return False
+    for function in unit.functions_named.get(unpacking.site.function.qualname, []):
+        for old in unpackings_in(function, unit):
+            if old.site.call.func == unpacking.site.call.func and old.count == unpacking.count:
+                return True
+    return False
+
+
+def _counts_before(change: ChangeSet, config: Config) -> dict[tuple[str, int], int | None]:
+    """What changed functions returned before, by the place where they are now."""
+    counts: dict[tuple[str, int], int | None] = {}
+    for changed in changed_functions(change, config):
+        place = changed.head.path, changed.head.start_line
+        if changed.base is None:
+            counts[place] = None
+        elif changed.python:
+            counts[place] = returned_count(changed.base)
+    return counts
+
+
+def _unpackings_to_check(change: ChangeSet, config: Config) -> Iterator[Unpacking]:
+    """Those on lines of the change, and those of functions that return another number now."""
+    for changed in changed_functions(change, config):
+        if not changed.python:
+            continue
+        for unpacking in unpackings_in(changed.head, changed.unit):
+            if changed.touched(*unpacking.site.lines):
+                yield unpacking
+        if _returns_otherwise(changed):
+            yield from _unpackings_of(changed.head, change, config)
+
+
+def _returns_otherwise(changed: ChangedFunction) -> bool:
+    if changed.base is None:
+        return bool(changed.head.owner) and returned_count(changed.head) is not None
+    return returned_count(changed.head) not in (None, returned_count(changed.base))
+
+
+def _unpackings_of(function: Function, change: ChangeSet, config: Config) -> Iterator[Unpacking]:
+    """`a, b = f(...)` in the product."""
+    seen: set[tuple[str, int]] = set()
+    for site in calls_of_name(function.name, function.owner, change, config):
+        place = site.function.path, site.function.start_line
+        if place in seen:
+            continue
+        seen.add(place)
+        for unpacking in unpackings_in(site.function, site.unit):
+            if E.callee(unpacking.site.call) == function.name:
+                yield unpacking

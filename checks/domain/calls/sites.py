@@ -1,0 +1,221 @@
+"""The Python calls that a change may have broken: those it wrote, and those of what it altered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checks.core.change import ChangeSet
+from checks.core.changed import ChangedFunction, changed_files, changed_functions
+from checks.core.config import Config
+from checks.core.words import as_bytes
+from checks.domain.calls.classes import Classes
+from checks.domain.calls.records import is_dataclass, is_named_tuple
+from checks.domain.calls.targets import signature
+from checks.domain.calls.torch_ops import schema_names
+from checks.domain.keys import product_files
+from checks.domain.ops import calls_of
+from checks.eval.interpreter.values import ClassRef
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Class, Function, SourceFile
+from checks.lang.ir.stmt import Assign, For, unreached
+from checks.lang.source import language
+
+# A name that is called in more files than this is looked for where its class is named too.
+_MANY_FILES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A call, with the conditions around it, and the function and file in which it stands."""
+
+    call: E.Call
+    function: Function
+    unit: SourceFile
+    guards: tuple[E.Expr, ...] = ()
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """The first and last line of the call's parts."""
+        lines = [part.line for part in E.walk(self.call) if part.line]
+        return min(lines, default=self.call.line), max(lines, default=self.call.line)
+
+
+def calls_to_check(change: ChangeSet, config: Config) -> list[CallSite]:
+    """The calls in changed functions, and those of functions and classes whose parameters changed.
+
+    Calls in tests are left out.
+    """
+    return change.memo(calls_to_check, lambda: list(_each_once(_calls_to_check(change, config))))
+
+
+def _each_once(sites: Iterator[CallSite]) -> Iterator[CallSite]:
+    seen: set[tuple[str, int, int]] = set()
+    for site in sites:
+        place = site.unit.path, site.call.line, id(site.call)
+        if place not in seen:
+            seen.add(place)
+            yield site
+
+
+def _calls_to_check(change: ChangeSet, config: Config) -> Iterator[CallSite]:
+    for changed in changed_functions(change, config):
+        if changed.python:
+            yield from _written_calls(changed)
+    for name, owner in sorted(_altered_names(change, config)):
+        yield from calls_of_name(name, owner, change, config)
+    for ref in _altered_constructors(change, config):
+        yield from _calls_by_subclasses(ref, change, config)
+
+
+def _written_calls(changed: ChangedFunction) -> Iterator[CallSite]:
+    """The calls of a changed function that may reach something else, or otherwise, than before.
+
+    A call that the change did not write may do so by what stands before the dot.
+    """
+    bound = set(_names_bound_anew(changed))
+    for site in sites_in(changed.head, changed.unit):
+        if E.root(site.call.func) in bound or changed.touched(*site.lines):
+            yield site
+
+
+def _names_bound_anew(changed: ChangedFunction) -> Iterator[str]:
+    """The names that lines of the change bind: variables, parameters, imports."""
+    for guarded in changed.statements:
+        stmt = guarded.stmt
+        target = stmt.target if isinstance(stmt, Assign | For) else None
+        if target is not None and changed.touched(stmt.line):
+            yield from E.names(target)
+    for param in changed.head.params:
+        if changed.touched(param.line):
+            yield param.name
+    for item in changed.unit.imports:
+        if changed.touched(item.line):
+            yield item.alias or item.name or item.module
+
+
+def sites_in(function: Function, unit: SourceFile) -> Iterator[CallSite]:
+    """Every call that stands in the function itself, not in one that it defines, and can run."""
+    dead = list(unreached(function.body))
+    for call, guards in calls_of(function.body):
+        if not any(stmt.line <= call.line <= stmt.end_line for stmt in dead):
+            yield CallSite(call, function, unit, guards)
+
+
+def calls_of_name(name: str, owner: str, change: ChangeSet, config: Config) -> Iterator[CallSite]:
+    """The calls of `name` in the product.
+
+    Where very many files call something of that name, those that name the class `owner` too.
+    """
+    paths = _files_that_may_call(name, change, config)
+    if len(paths) > _MANY_FILES and owner:
+        naming = set(change.head.paths_containing(owner, "python"))
+        paths = [path for path in paths if path in naming]
+    if len(paths) > _MANY_FILES:
+        return
+    for path in paths:
+        unit = change.unit(path)
+        if unit is None:
+            continue
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        for function in unit.functions:
+            if not word.search(unit.text_of(function)):
+                continue
+            for site in sites_in(function, unit):
+                if called_word(site.call) == name:
+                    yield site
+
+
+def _files_that_may_call(name: str, change: ChangeSet, config: Config) -> list[str]:
+    """The Python files of the product that call `name`, launch it, or call it as an op."""
+    call = re.compile(as_bytes(rf"\b{re.escape(name)}\s*(?:\(|\[|\.default)"))
+    paths: list[str] = []
+    for path in product_files(name, change, config):
+        if call.search(change.head.read(path) or b""):
+            paths.append(path)
+    return paths
+
+
+def _altered_names(change: ChangeSet, config: Config) -> set[tuple[str, str]]:
+    """(name that callers write, class) of what takes other arguments than before."""
+    names: set[tuple[str, str]] = set()
+    for changed in changed_functions(change, config):
+        base, head = changed.base, changed.head
+        if not changed.python or base is None or signature(base) == signature(head):
+            continue
+        is_constructor = head.name == "__init__" and head.owner
+        names.add((head.owner, "") if is_constructor else (head.name, head.owner))
+    names |= {(name, "") for name in _altered_schemas(change)}
+    for ref in _altered_constructors(change, config):
+        names.add((ref.cls.name, ""))
+        for child in Classes.of_change(change).subclasses(ref):
+            names.add((child.cls.name, ""))
+    return names
+
+
+def _altered_schemas(change: ChangeSet) -> set[str]:
+    """The ops whose schema in C++ the change wrote."""
+    names: set[str] = set()
+    for file in change.files:
+        if language(file.path) != "cpp":
+            continue
+        head, base = change.head_unit(file), change.base_unit(file)
+        now = schema_names("\n".join(head.lines)) if head is not None else set()
+        before = schema_names("\n".join(base.lines)) if base is not None else set()
+        names |= {name for name, _ in now ^ before}
+    return names
+
+
+def called_word(call: E.Call) -> str:
+    """The name by which a call is found in text: also of `kernel[grid](...)` and of an op."""
+    match call.func:
+        case E.Index(base=E.Name(id=name)):
+            return name
+        case E.Attr(base=E.Attr(name=name), name="default"):
+            return name
+        case _:
+            return E.callee(call)
+
+
+def _altered_constructors(change: ChangeSet, config: Config) -> list[ClassRef]:
+    """The classes whose constructor takes other arguments than before."""
+    return change.memo(_altered_constructors, lambda: list(_find_constructors(change, config)))
+
+
+def _find_constructors(change: ChangeSet, config: Config) -> Iterator[ClassRef]:
+    for changed in changed_functions(change, config):
+        base, head, unit = changed.base, changed.head, changed.unit
+        if not changed.python or head.name != "__init__" or base is None:
+            continue
+        if signature(base) != signature(head):
+            for cls in unit.classes_named.get(head.owner, [])[:1]:
+                yield ClassRef(cls, unit)
+    for unit, base_unit in changed_files(change, config, "python"):
+        for cls in unit.classes:
+            if not is_dataclass(cls) and not is_named_tuple(cls):
+                continue
+            if base_unit is not None and _has_other_fields(cls, unit, base_unit):
+                yield ClassRef(cls, unit)
+
+
+def _has_other_fields(cls: Class, unit: SourceFile, base_unit: SourceFile) -> bool:
+    old = base_unit.classes_named.get(cls.name, [])
+    return len(old) == 1 and _fields(old[0], base_unit) != _fields(cls, unit)
+
+
+def _fields(cls: Class, unit: SourceFile) -> list[tuple[str, bool]]:
+    """The fields of a class, and whether each has a value."""
+    own = [c for c in unit.constants if c.owner == cls.name and c.kind == "field"]
+    return [(constant.name, constant.value is not None) for constant in own]
+
+
+def _calls_by_subclasses(ref: ClassRef, change: ChangeSet, config: Config) -> Iterator[CallSite]:
+    """`super().__init__(...)` in the classes that inherit."""
+    for child in Classes.of_change(change).subclasses(ref):
+        if config.is_test(child.unit.path):
+            continue
+        for function in child.unit.functions_named.get(f"{child.cls.name}.__init__", []):
+            for site in sites_in(function, child.unit):
+                if E.callee(site.call) == "__init__":
+                    yield site

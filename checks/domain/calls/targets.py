@@ -1,0 +1,269 @@
+"""What a Python call reaches: functions, methods and constructors of the tree, through imports and
+the classes of objects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from checks.core.change import ChangeSet
+from checks.core.finding import Side
+from checks.core.words import as_bytes
+from checks.domain.calls.classes import Classes, is_protocol, methods_of
+from checks.domain.calls.decorators import keeps_arguments, keeps_constructor
+from checks.domain.calls.names import is_local
+from checks.domain.calls.records import is_dataclass, is_named_tuple, record_constructor
+from checks.domain.calls.torch_ops import TorchOps, op_name
+from checks.domain.calls.triton_kernels import is_kernel, launch_signature
+from checks.domain.calls.types import Types
+from checks.domain.calls.value_types import ObjectType, Scope
+from checks.eval.interpreter.values import ClassRef, FuncRef
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Param, SourceFile
+
+# A shorter name, or one of a single word, objects out of the tree have too (`register`).
+_SHORTEST_TELLING_NAME = 10
+
+
+@dataclass(frozen=True, slots=True)
+class CallTarget:
+    """A Python function that a call reaches; `skip` leading parameters are bound (`self`).
+
+    `receiver` is the class of the object whose method it is. `surely` is False where the method is
+    only known by its name.
+    """
+
+    function: Function
+    unit: SourceFile
+    skip: int = 0
+    receiver: ObjectType | None = None
+    surely: bool = True
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        """The parameters that the call's arguments are for."""
+        return self.function.params[self.skip :]
+
+
+@dataclass
+class CallTargets:
+    """Resolves calls on one side of a change."""
+
+    types: Types
+    _unique: dict[str, CallTarget | None] = field(default_factory=dict)
+
+    @classmethod
+    def of_change(cls, change: ChangeSet, side: Side = Side.HEAD) -> CallTargets:
+        """The one resolver of this change."""
+        return change.memo((cls, side), lambda: cls(Types.of_change(change, side)))
+
+    @property
+    def classes(self) -> Classes:
+        return self.types.classes
+
+    def of(
+        self,
+        call: E.Call,
+        function: Function,
+        unit: SourceFile,
+        guards: tuple[E.Expr, ...] = (),
+    ) -> CallTarget | None:
+        """The one function of the tree that `call`, standing in `function`, certainly reaches."""
+        scope = Scope(function, unit, guards)
+        op = op_name(call.func)
+        if op:
+            behind = TorchOps.of_change(self.classes.change, self.classes.side).named(op)
+            return CallTarget(*behind) if behind is not None else None
+        match call.func:
+            case E.Name(id=name):
+                return self._named(name, call.line, scope)
+            case E.Attr(base=base, name=name):
+                return self._attribute(base, name, call.line, scope)
+            case E.Index(base=E.Name(id=name)):
+                return self._launched(name, call, scope)
+            case _:
+                return None
+
+    def _named(self, name: str, line: int, scope: Scope) -> CallTarget | None:
+        value = self.types.function_or_class(name, line, scope)
+        if value is None and is_local(name, scope.function, scope.unit):
+            return self._called_object(E.Name(name, line=line), scope)
+        return self._target(value)
+
+    def _launched(self, name: str, call: E.Call, scope: Scope) -> CallTarget | None:
+        """The Triton kernel that `name[grid](...)` runs."""
+        kernel = self.types.function_or_class(name, call.line, scope)
+        if not isinstance(kernel, FuncRef) or not is_kernel(kernel.function):
+            return None
+        return CallTarget(launch_signature(kernel.function, call), kernel.unit)
+
+    def _attribute(self, base: E.Expr, name: str, line: int, scope: Scope) -> CallTarget | None:
+        match base:
+            case E.Call(func=E.Name(id="super"), args=()):
+                return self._inherited(name, scope)
+            case E.Name(id=module):
+                value = self.types.in_module(module, name, line, scope)
+                if value is not None:
+                    return self._target(value)
+                cls = self.types.function_or_class(module, line, scope)
+                if isinstance(cls, ClassRef):
+                    return self._of_class(cls, name)
+        owner = self.types.object_class(base, scope)
+        if owner is None:
+            return None
+        if self.is_replaced(owner.ref, name):
+            return self._called_object(E.Attr(base, name, line=line), scope)
+        return self._method(owner, name)
+
+    def _called_object(self, expr: E.Expr, scope: Scope) -> CallTarget | None:
+        """What a call of an object runs: its `__call__`, or the `forward` of a layer."""
+        owner = self.types.object_class(expr, scope)
+        if owner is None:
+            return None
+        lineage = self.classes.lineage(owner.ref)
+        if any(methods_of(ref, "__call__") for ref in lineage.classes):
+            return self._method(owner, "__call__")
+        is_layer = any(name.endswith(("Module", "Layer")) for _, name in lineage.foreign)
+        return self._method(owner, "forward") if is_layer else None
+
+    def _method(self, owner: ObjectType, name: str) -> CallTarget | None:
+        found = self.classes.method(owner.ref, name)
+        if found is None:
+            return None
+        function, defined_in = found
+        # What stands in for a protocol may name its parameters otherwise: a lambda, a partial.
+        if is_protocol(defined_in.cls):
+            return None
+        return _undecorated(CallTarget(function, defined_in.unit, 1, owner))
+
+    def _of_class(self, cls: ClassRef, name: str) -> CallTarget | None:
+        """A static or class method that is called on its class."""
+        found = self.classes.method(cls, name)
+        if found is None or not {"staticmethod", "classmethod"} & set(found[0].marks):
+            return None
+        function, defined_in = found
+        return _undecorated(CallTarget(function, defined_in.unit, 1, ObjectType(cls, exact=True)))
+
+    def _inherited(self, name: str, scope: Scope) -> CallTarget | None:
+        """What `super().name` is in a class with one base.
+
+        With several bases, the next class is another for each subclass.
+        """
+        owners = scope.unit.classes_named.get(scope.function.owner, [])
+        if len(owners) != 1 or "staticmethod" in scope.function.marks:
+            return None
+        if len(owners[0].bases) != 1:
+            return None
+        lineage = self.classes.lineage(ClassRef(owners[0], scope.unit))
+        if len(lineage.classes) < 2:
+            return None
+        parent = lineage.classes[1]
+        if name == "__init__":
+            return self.constructor(parent)
+        found = self.classes.method(parent, name)
+        if found is None:
+            return None
+        return _undecorated(CallTarget(found[0], found[1].unit, 1, ObjectType(parent, exact=True)))
+
+    def is_replaced(self, ref: ClassRef, name: str) -> bool:
+        """Whether the class gives its objects something else under a method's name."""
+        pattern = re.compile(rf"\bself\.{re.escape(name)}\b\s*(:[^=\n]+)?=[^=]")
+        lineage = self.classes.lineage(ref)
+        return any(pattern.search(owner.unit.text_of(owner.cls)) for owner in lineage.classes)
+
+    def _target(self, value: object) -> CallTarget | None:
+        if isinstance(value, FuncRef):
+            return _undecorated(CallTarget(value.function, value.unit))
+        if isinstance(value, ClassRef):
+            return self.constructor(value)
+        return None
+
+    def constructor(self, ref: ClassRef) -> CallTarget | None:
+        """The `__init__` that a call of a class reaches."""
+        lineage = self.classes.lineage(ref)
+        receiver = ObjectType(ref, exact=True)
+        if is_named_tuple(ref.cls):
+            made = record_constructor(ref, lineage)
+            return CallTarget(made, ref.unit, 1, receiver) if made is not None else None
+        for owner in lineage.before_foreign():
+            if not keeps_constructor(owner.cls):
+                return None
+            if any(not _takes_anything(new) for new in methods_of(owner, "__new__")):
+                return None
+            constructors = methods_of(owner, "__init__")
+            if len(constructors) == 1:
+                return _undecorated(CallTarget(constructors[0], owner.unit, 1, receiver))
+            if constructors:
+                return None
+            if is_dataclass(owner.cls):
+                made = record_constructor(owner, self.classes.lineage(owner))
+                return CallTarget(made, owner.unit, 1, receiver) if made is not None else None
+        return None
+
+    def overrides(self, target: CallTarget) -> Iterator[CallTarget]:
+        """The methods of subclasses that may run in the place of `target`."""
+        receiver = target.receiver
+        if receiver is None or receiver.exact or target.function.name == "__init__":
+            return
+        seen = {(target.unit.path, target.function.start_line)}
+        for child in self.classes.subclasses(receiver.ref):
+            found = self.classes.method(child, target.function.name)
+            if found is None:
+                continue
+            function, owner = found
+            place = function.path, function.start_line
+            if place not in seen:
+                seen.add(place)
+                override = _undecorated(CallTarget(function, owner.unit, 1, ObjectType(child)))
+                if override is not None:
+                    yield override
+
+    def by_name(self, name: str) -> CallTarget | None:
+        """The only method of this name in the tree: what a call on an unknown object may reach."""
+        if len(name) < _SHORTEST_TELLING_NAME or "_" not in name.strip("_"):
+            return None
+        if name not in self._unique:
+            self._unique[name] = self._only_method(name)
+        return self._unique[name]
+
+    def _only_method(self, name: str) -> CallTarget | None:
+        change, side = self.classes.change, self.classes.side
+        tree = change.tree(side)
+        definition = re.compile(as_bytes(rf"\bdef {re.escape(name)}\b"))
+        defining: list[str] = []
+        for path in tree.paths_containing(name, "python"):
+            defining += [path] * len(definition.findall(tree.read(path) or b""))
+            if len(defining) > 1:
+                return None
+        unit = change.unit(defining[0], side) if defining else None
+        found = unit.named(name) if unit is not None else []
+        if unit is None or len(found) != 1 or not found[0].owner:
+            return None
+        return _undecorated(CallTarget(found[0], unit, 1, surely=False))
+
+
+def _takes_anything(function: Function) -> bool:
+    """Whether a `__new__` hands on whatever it gets."""
+    kinds = [param.kind for param in function.params[1:]]
+    return kinds == ["args", "kwargs"]
+
+
+def _undecorated(target: CallTarget) -> CallTarget | None:
+    """`target` unless a decorator may change its argument list; a static method binds nothing."""
+    if not keeps_arguments(target.function):
+        return None
+    if "staticmethod" in target.function.marks:
+        return replace(target, skip=0)
+    return target
+
+
+def signature(function: Function) -> tuple[tuple[str, str, bool], ...]:
+    """What callers see of the parameters: name, kind, and whether there is a default."""
+    return tuple((p.name, p.kind, p.default is not None) for p in function.params)
+
+
+def called_name(function: Function) -> str:
+    """What a caller writes: the class for a constructor."""
+    is_constructor = function.name == "__init__" and function.owner
+    return function.owner if is_constructor else function.name

@@ -1,0 +1,143 @@
+"""A class leaves out a constructor that it inherits, and what that constructor sets is read.
+
+## What it does
+
+Where the change lets a constructor set a new attribute, or a method read one, looks at the classes
+that inherit the method: those whose own `__init__` does not call the constructor that sets the
+attribute, and that set it nowhere else, fail when the method runs.
+
+## Why it matters
+
+sgl-project/sglang set `capture_aux_hidden_states` in the constructor of Qwen2.5-VL and read it in
+`forward`. GLM-4V inherits `forward` and calls the constructor of `Module` alone: every request
+failed until #10147.
+
+## Example
+
+```python
+class Vision(Module):
+    def __init__(self):
+        self.capture = False         # new
+
+    def forward(self, rows):
+        return self.capture          # new
+
+class OtherVision(Vision):
+    def __init__(self):
+        Module.__init__(self)        # Vision's constructor does not run
+```
+
+## Known limits
+
+Which methods of the subclass are called, and what other code sets on its objects, is not known.
+Reads behind `hasattr` or `getattr`, and classes that make attributes by computed names, are left
+out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checks.core.change import ChangeSet
+from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.config import Config
+from checks.core.finding import (
+    Confidence,
+    Finding,
+    Location,
+    Message,
+    Related,
+    Severity,
+)
+from checks.domain.calls.attributes import AttributeRead, Attributes, binds, own_reads
+from checks.domain.calls.classes import Classes, methods_of, place_of
+from checks.domain.calls.initialisation import initialisation
+from checks.eval.interpreter.values import ClassRef
+from checks.lang.ir.source_file import SourceFile
+
+ID = "sync.skipped-init"
+
+
+def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    """One finding for each class and attribute."""
+    reported: set[tuple[str, int, str]] = set()
+    for read, owner in _reads_to_check(change, config):
+        for member in _makers(owner, read, change):
+            key = (*place_of(member), read.name)
+            if key not in reported and not config.is_test(member.unit.path):
+                reported.add(key)
+                yield _finding(read, owner, member)
+
+
+def _reads_to_check(change: ChangeSet, config: Config) -> Iterator[tuple[AttributeRead, ClassRef]]:
+    """New reads, and the reads of what a constructor has come to set."""
+    for changed in changed_functions(change, config):
+        owner = _owner(changed.head.owner, changed.unit) if changed.python else None
+        if owner is None:
+            continue
+        before = {read.name for read in own_reads(changed.base)} if changed.base else set()
+        for read in own_reads(changed.head):
+            if changed.touched(read.line) and read.name not in before:
+                yield read, owner
+        if changed.head.name == "__init__" and changed.base is not None:
+            yield from _reads_of_new(changed, owner)
+
+
+def _reads_of_new(
+    changed: ChangedFunction, owner: ClassRef
+) -> Iterator[tuple[AttributeRead, ClassRef]]:
+    """Reads, in other methods of the class, of what its constructor did not set before."""
+    for function in owner.unit.functions:
+        if function.owner != owner.cls.name or function.name == "__init__":
+            continue
+        for read in own_reads(function):
+            if binds(changed.text, read.name) and not binds(changed.base_text, read.name):
+                yield read, owner
+
+
+def _owner(name: str, unit: SourceFile) -> ClassRef | None:
+    owners = unit.classes_named.get(name, [])
+    return ClassRef(owners[0], unit) if len(owners) == 1 else None
+
+
+def _makers(owner: ClassRef, read: AttributeRead, change: ChangeSet) -> Iterator[ClassRef]:
+    """The classes with this method whose objects certainly lack the attribute."""
+    classes = Classes.of_change(change)
+    for member in (owner, *classes.subclasses(owner)):
+        lineage = classes.lineage(member).classes
+        made = initialisation(member, classes)
+        if not made.skipped or not made.leaves_out(read.name, lineage):
+            continue
+        as_written = Attributes.of_change(change).is_made_as_written(member)
+        if as_written and _inherits(member, owner, read.function.name, classes):
+            yield member
+
+
+def _inherits(member: ClassRef, owner: ClassRef, method: str, classes: Classes) -> bool:
+    """Whether objects of `member` run the method of `owner`."""
+    for ref in classes.lineage(member).classes:
+        if place_of(ref) == place_of(owner):
+            return True
+        if methods_of(ref, method):
+            return False
+    return False
+
+
+def _finding(read: AttributeRead, owner: ClassRef, member: ClassRef) -> Finding:
+    constructors = methods_of(member, "__init__")
+    line = constructors[0].start_line if constructors else member.cls.start_line
+    place = Location(owner.unit.path, read.line)
+    finding = Finding.at(
+        ID,
+        Location(member.unit.path, line),
+        "skipped",
+        severity=Severity.SUGGESTION,
+        confidence=Confidence.MEDIUM,
+        symbol=member.cls.name,
+        subject=f"{member.cls.name} {read.name}",
+        name=read.name,
+        owner=member.cls.name,
+        method=read.function.qualname,
+        at=place,
+    )
+    return finding.with_related(Related(place, Message("read-here", {"name": read.name})))

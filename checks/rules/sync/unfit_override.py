@@ -1,0 +1,76 @@
+"""A call fits the method of the base class, and not that of a subclass which may run instead.
+
+## What it does
+
+For every call in a function that the change touched, and every call of a method that it altered,
+looks at the methods of all subclasses that may run in the place of the one the call names, and
+reports those that do not take what is passed.
+
+## Why it matters
+
+vllm-project/vllm#30014 gave the communicator's `dispatch` an argument `extra_tensors`; the base
+class and the communicator of one hardware did not have it until #31644.
+
+## Example
+
+```python
+class Device:
+    def dispatch(self, rows, extra=None): ...    # the change added `extra`
+
+class Metal(Device):
+    def dispatch(self, rows): ...                # TypeError
+
+def run(device: Device, rows):
+    device.dispatch(rows, extra=None)
+```
+
+## Known limits
+
+The object's class must be known, by annotation, assignment or constructor. Whether objects of the
+subclass ever come here is not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.domain.calls.binding import Misfit
+from checks.domain.calls.misfits import WrongCall, wrong_calls
+
+ID = "sync.unfit-override"
+
+
+def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    """One finding for each method that does not take what a call passes."""
+    reported: set[tuple[str, int]] = set()
+    for wrong in wrong_calls(change, config):
+        place = wrong.target.unit.path, wrong.target.function.start_line
+        fault = wrong.fault
+        if wrong.fits is not None and isinstance(fault, Misfit) and place not in reported:
+            reported.add(place)
+            yield _finding(wrong, fault)
+
+
+def _finding(wrong: WrongCall, fault: Misfit) -> Finding:
+    target = wrong.target
+    site = Location(wrong.site.unit.path, wrong.site.call.line)
+    name = target.function.qualname
+    keys = {"missing": "missing", "unexpected": "unexpected", "doubled": "doubled", "many": "many"}
+    finding = Finding.at(
+        ID,
+        Location(target.unit.path, target.function.start_line),
+        keys[fault.kind],
+        severity=Severity.SUGGESTION,
+        confidence=Confidence.MEDIUM,
+        symbol=name,
+        subject=f"{name} {fault.kind} {fault.name}",
+        name=name,
+        argument=fault.name,
+        given=fault.given,
+        wanted=fault.wanted,
+        at=site,
+    )
+    return finding.with_related(Related(site, Message("called-here", {"name": name})))

@@ -1,0 +1,159 @@
+"""A method reads an attribute of its own object that no class of the family sets.
+
+## What it does
+
+Looks at what the change reads of `self`, and, for every attribute and method that it took out of a
+class or renamed, at who still reads it in the class, in those that inherit from it and in those it
+inherits. Reports what none of these classes sets, declares or defines any more.
+
+## Why it matters
+
+sgl-project/sglang renamed `prefill_tp_size_table` in the base class of the connection managers; the
+manager of one transport went on reading the old name where a node had failed, until #12234.
+
+## Example
+
+```python
+class Manager:
+    def __init__(self):
+        self.attn_sizes = {}          # the change renamed `sizes`
+
+class FastManager(Manager):
+    def failed(self, node):
+        del self.sizes[node]          # AttributeError
+```
+
+## Known limits
+
+The whole family must be in the tree (`Module` and `Layer` may stand above it). Classes that make
+attributes by computed names are left out, and so are names that any code sets on an object other
+than `self`, and reads behind `hasattr` or `getattr`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from checks.core.change import ChangeSet
+from checks.core.changed import changed_files, changed_functions
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Severity, Side
+from checks.domain.calls.attributes import AttributeRead, Attributes, own_reads
+from checks.domain.calls.classes import Classes
+from checks.eval.interpreter.values import ClassRef
+from checks.lang.ir.source_file import Class, SourceFile
+
+ID = "sync.unset-attribute"
+
+_SET = re.compile(
+    r"\bself\.(\w+)\s*(?::[^=\n]+)?=(?!=)|^\s+(?:async )?def (\w+)|^    (\w+)\s*[:=]", re.MULTILINE
+)
+
+
+def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    """New reads, then reads of what went away; one finding for each attribute of a function."""
+    reported: set[tuple[str, str]] = set()
+    for read, unit in [*_new_reads(change, config), *_stale_reads(change, config)]:
+        place = f"{unit.path} {read.function.qualname}", read.name
+        if place not in reported and _is_lacking(read, unit, change):
+            reported.add(place)
+            yield _finding(read, unit)
+
+
+def _new_reads(change: ChangeSet, config: Config) -> Iterator[tuple[AttributeRead, SourceFile]]:
+    for changed in changed_functions(change, config):
+        if not changed.python:
+            continue
+        before: set[str] = set()
+        if changed.base is not None:
+            before = {read.name for read in own_reads(changed.base)}
+        for read in own_reads(changed.head):
+            if changed.touched(read.line) and read.name not in before:
+                yield read, changed.unit
+
+
+def _stale_reads(change: ChangeSet, config: Config) -> Iterator[tuple[AttributeRead, SourceFile]]:
+    """Reads of attributes that a class had before, in it and in the classes of its family."""
+    classes = Classes.of_change(change)
+    for unit, base_unit in changed_files(change, config, "python"):
+        if base_unit is None:
+            continue
+        for cls in unit.classes:
+            removed = _removed_names(cls, unit, base_unit)
+            if not removed:
+                continue
+            ref = ClassRef(cls, unit)
+            family = [*classes.lineage(ref).classes, *classes.subclasses(ref)]
+            for member in family:
+                yield from _reads_in(member, removed)
+
+
+def _removed_names(cls: Class, unit: SourceFile, base_unit: SourceFile) -> set[str]:
+    """What the class set or defined before and does not now."""
+    old = base_unit.classes_named.get(cls.name, [])
+    if len(old) != 1:
+        return set()
+    before = base_unit.text_of(old[0])
+    now = unit.text_of(cls)
+    return _names_set(before) - _names_set(now) if before != now else set()
+
+
+def _names_set(text: str) -> set[str]:
+    names: set[str] = set()
+    for groups in _SET.findall(text):
+        names.update(filter(None, groups))
+    return names
+
+
+def _reads_in(member: ClassRef, names: set[str]) -> Iterator[tuple[AttributeRead, SourceFile]]:
+    word = re.compile(rf"\.(?:{'|'.join(sorted(map(re.escape, names)))})\b")
+    for function in member.unit.functions:
+        if function.owner != member.cls.name:
+            continue
+        if not word.search(member.unit.text_of(function)):
+            continue
+        for read in own_reads(function):
+            if read.name in names:
+                yield read, member.unit
+
+
+def _is_lacking(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> bool:
+    owners = unit.classes_named.get(read.function.owner, [])
+    if len(owners) != 1 or "AttributeError" in unit.text_of(read.function):
+        return False
+    if not Attributes.of_change(change).certainly_lacks(ClassRef(owners[0], unit), read.name):
+        return False
+    return not _was_lacking(read, unit, change)
+
+
+def _was_lacking(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> bool:
+    """Whether the same method read the attribute before, and nothing set it then either."""
+    file = change.changed(unit.path)
+    path = file.base_path if file is not None else unit.path
+    base_unit = change.unit(path, Side.BASE) if path else None
+    if base_unit is None:
+        return False
+    owners = base_unit.classes_named.get(read.function.owner, [])
+    if len(owners) != 1:
+        return False
+    functions = base_unit.functions_named.get(read.function.qualname, [])
+    if not any(old.name == read.name for function in functions for old in own_reads(function)):
+        return False
+    table = Attributes.of_change(change, Side.BASE)
+    return table.certainly_lacks(ClassRef(owners[0], base_unit), read.name)
+
+
+def _finding(read: AttributeRead, unit: SourceFile) -> Finding:
+    owner = read.function.owner
+    return Finding.at(
+        ID,
+        Location(unit.path, read.line),
+        "unset",
+        severity=Severity.BUG,
+        confidence=Confidence.HIGH,
+        symbol=read.function.qualname,
+        subject=f"{owner} {read.name}",
+        name=read.name,
+        owner=owner,
+    )

@@ -1,0 +1,111 @@
+"""`python -m kernels.emulator JOB.json`: a job in, its events out, a line of JSON each.
+
+The job's `action` is `build`, `test` or `replay`; what it writes goes to the files and folders
+that the job names. Code under test runs in this process: whoever starts it confines it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from kernels.emulator.compiler import (
+    Build,
+    NoCompiler,
+    Variant,
+    Workshop,
+    build_all,
+    build_runtime,
+    find_toolchain,
+)
+from kernels.emulator.discovery import hardware_of, tests_of
+from kernels.emulator.events import Events
+
+_PRELOADED = "SPECBOT_EMULATOR_PRELOADED"
+
+
+def main() -> None:
+    """Run the job that the first argument names."""
+    job = json.loads(Path(sys.argv[1]).read_text("utf-8"))
+    if job["action"] == "build":
+        _build(job)
+        return
+    if job.get("variant") == Variant.SANITIZED:
+        _preload_sanitizer()
+    # These import numpy, which has to come after the sanitizer.
+    if job["action"] == "test":
+        from kernels.emulator.testing import run_tests
+
+        run_tests(job)
+    else:
+        from kernels.emulator.replaying import run_replay
+
+        run_replay(job)
+
+
+def _build(job: dict[str, Any]) -> None:
+    """Tell of the runtime's library, of each source's, and of the tests that import their ops."""
+    events = Events(Path(job["events"]))
+    try:
+        toolchain = find_toolchain()
+    except NoCompiler:
+        events.write({"event": "no-compiler"})
+        return
+    root, output = Path(job["root"]), Path(job["output"])
+    caches = tuple(Path(path) for path in job["caches"])
+    workshop = Workshop(toolchain, output, caches, Variant(job["variant"]))
+    events.write({"event": "compiler", "version": toolchain.version})
+    runtime = build_runtime(workshop)
+    events.write({"event": "runtime", **_plain(runtime)})
+    if runtime.library is None:
+        return
+    builds = build_all(
+        workshop,
+        root,
+        job["sources"],
+        lambda build: events.write({"event": "source", **_plain(build)}),
+    )
+    hardware = {op: hardware_of(build.source) for build in builds for op in build.ops}
+    for path, names in tests_of(root, hardware).items():
+        events.write({"event": "test", "path": path, "ops": names})
+    events.write({"event": "end"})
+
+
+def _plain(build: Build) -> dict[str, Any]:
+    return {
+        "source": build.source,
+        "key": build.key,
+        "library": str(build.library) if build.library else "",
+        "refusal": build.refusal,
+        "compiled_now": build.compiled_now,
+        "ops": list(build.ops),
+    }
+
+
+def _preload_sanitizer() -> None:
+    """Start again with ASan's library before all others, as it demands."""
+    if _PRELOADED in os.environ:
+        return
+    toolchain = find_toolchain()
+    name = "libclang_rt.asan-x86_64.so" if "clang" in toolchain.version else "libasan.so"
+    found = subprocess.run(
+        [toolchain.path, f"-print-file-name={name}"], capture_output=True, text=True, check=True
+    )
+    options = "detect_leaks=0:abort_on_error=0:exitcode=99:detect_odr_violation=0"
+    environment = os.environ | {
+        _PRELOADED: "1",
+        "LD_PRELOAD": found.stdout.strip(),
+        "ASAN_OPTIONS": f"{options}:allocator_may_return_null=1",
+        "PYTHONMALLOC": "malloc",
+    }
+    os.execve(
+        sys.executable, [sys.executable, "-m", "kernels.emulator", *sys.argv[1:]], environment
+    )
+
+
+if __name__ == "__main__":
+    main()

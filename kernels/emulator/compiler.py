@@ -1,0 +1,349 @@
+"""A library of each source, built by the C++ compiler of this machine and kept by content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import resource
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+
+from kernels.emulator.bindings import bindings_of
+from kernels.emulator.discovery import registered_ops
+from kernels.emulator.includes import SourceFiles, SourceRefused, collect
+from kernels.emulator.rewrite.text import UnbalancedBracket, closing, mask
+
+RUNTIME = Path(__file__).parent / "runtime"
+_COMPILERS = ("g++", "clang++")
+_LONGEST = 300
+_MEMORY = 6 << 30
+_LARGEST_LIBRARY = 256 << 20
+_FLAGS = (
+    "-std=c++17",
+    "-O1",
+    "-fPIC",
+    "-w",
+    # nvcc's own assumptions: integers wrap, a pointer may be read as another type.
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-ffp-contract=off",
+    "-fno-gnu-unique",
+    "-ftrivial-auto-var-init=pattern",
+    "-fmax-errors=5",
+    "-DPADDLE_DEV",
+    "-DPADDLE_WITH_CUDA",
+    "-DPADDLE_ON_INFERENCE",
+    "-DEMULATED_ON_CPU",
+)
+_OPENED = re.compile(r"^\.+ (.+)$", re.MULTILINE)
+_ERROR = re.compile(r"^(.*?)(?::(\d+))?(?::\d+)?: (?:fatal )?error: (.*)$", re.MULTILINE)
+_REFUSAL = re.compile(r"declared with attribute error: (.*)$", re.MULTILINE)
+
+
+class Variant(StrEnum):
+    """How a library is built: as it is, watched by sanitizers, or counting lines."""
+
+    PLAIN = "plain"
+    SANITIZED = "sanitized"
+    COVERED = "covered"
+
+
+_VARIANT_FLAGS = {
+    Variant.PLAIN: (),
+    Variant.SANITIZED: (
+        "-g1",
+        "-fsanitize=address,bounds,shift,integer-divide-by-zero,null",
+        "-fno-omit-frame-pointer",
+    ),
+    Variant.COVERED: ("-g1", "--coverage", "-fprofile-update=single"),
+}
+
+
+class NoCompiler(Exception):
+    """Neither g++ nor clang++ is on the PATH."""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A compiler: its path and what it says of itself."""
+
+    path: str
+    version: str
+
+    @property
+    def flags(self) -> list[str]:
+        """The flags that it knows: some are g++'s alone."""
+        known = list(_FLAGS)
+        if "clang" in self.version:
+            known.remove("-fno-gnu-unique")
+            known.remove("-fmax-errors=5")
+        return known
+
+
+@dataclass(frozen=True)
+class Build:
+    """What came of a source: its library, or why there is none. `key` names it by content."""
+
+    source: str
+    key: str = ""
+    library: Path | None = None
+    refusal: str = ""
+    compiled_now: bool = False
+    ops: tuple[str, ...] = ()
+
+
+@cache
+def find_toolchain() -> Toolchain:
+    """The first compiler of this machine. Raises `NoCompiler`."""
+    for name in _COMPILERS:
+        path = shutil.which(name)
+        if path is None:
+            continue
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+        if said.returncode == 0:
+            return Toolchain(path, said.stdout.split("\n", maxsplit=1)[0])
+    raise NoCompiler
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Where things are built. Libraries are taken from `caches` by key, new ones go to `output`."""
+
+    toolchain: Toolchain
+    output: Path
+    caches: tuple[Path, ...] = ()
+    variant: Variant = Variant.PLAIN
+
+    def kept(self, key: str) -> Path | None:
+        """The library with this key, from an earlier build."""
+        for folder in (self.output, *self.caches):
+            path = folder / f"{key}.so"
+            if path.is_file():
+                return path
+        return None
+
+    def command(self) -> list[str]:
+        """The compiler with all flags of the variant."""
+        flags = [*self.toolchain.flags, *_VARIANT_FLAGS[self.variant]]
+        return [self.toolchain.path, *flags]
+
+
+def build_runtime(workshop: Workshop) -> Build:
+    """The runtime's own library, which every other one needs."""
+    sources = sorted((RUNTIME / "src").glob("*.cc"))
+    key = _digest(
+        "runtime",
+        *workshop.command(),
+        workshop.toolchain.version,
+        _digest_of("src"),
+        _digest_of("include"),
+    )
+    kept = workshop.kept(key)
+    if kept is not None:
+        return Build("runtime", key, kept)
+    library = workshop.output / f"{key}.so"
+    command = [*workshop.command(), "-O2", "-shared", "-I", str(RUNTIME / "include")]
+    if workshop.variant is Variant.COVERED:
+        command.remove("--coverage")
+    command += [*map(str, sources), "-o", str(library)]
+    done = _run(command, workshop.output)
+    if done.returncode != 0:
+        return Build("runtime", key, refusal=done.stderr[-500:])
+    return Build("runtime", key, library, compiled_now=True)
+
+
+def build_all(
+    workshop: Workshop, root: Path, sources: list[str], tick: Callable[[Build], None]
+) -> list[Build]:
+    """A library of each source (paths relative to `root`), on all cores."""
+    names = bindings_of(root)
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        builds = []
+        for build in pool.map(lambda source: _build(workshop, root, source, names), sources):
+            tick(build)
+            builds.append(build)
+    return builds
+
+
+def _build(workshop: Workshop, root: Path, source: str, names: dict[str, str]) -> Build:
+    try:
+        files = collect(root, source, RUNTIME / "include")
+    except SourceRefused as error:
+        return Build(source, refusal=str(error), ops=_ops_of_refused(root, source))
+    files.texts[source] += _binding_text(files.texts[source], names)
+    ops = tuple(registered_ops(files.texts[source]))
+    return replace(_build_collected(workshop, files), ops=ops)
+
+
+def _ops_of_refused(root: Path, source: str) -> tuple[str, ...]:
+    try:
+        return tuple(registered_ops((root / source).read_text("utf-8", "replace")))
+    except OSError:
+        return ()
+
+
+def _build_collected(workshop: Workshop, files: SourceFiles) -> Build:
+    source = files.source
+    parts = [text for item in sorted(files.texts.items()) for text in item]
+    key = _digest(
+        source,
+        *workshop.command(),
+        workshop.toolchain.version,
+        _digest_of("include"),
+        *files.folders,
+        *parts,
+    )
+    kept = workshop.kept(key)
+    if kept is not None:
+        return Build(source, key, kept)
+    return _compile(workshop, files, key)
+
+
+def _compile(workshop: Workshop, files: SourceFiles, key: str) -> Build:
+    library = workshop.output / f"{key}.so"
+    # Coverage is written beside the object, long after the compilation.
+    keep = workshop.variant is Variant.COVERED
+    folder = Path(tempfile.mkdtemp(prefix="tree-", dir=workshop.output))
+    try:
+        for path, text in files.texts.items():
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        command = [
+            *workshop.command(),
+            "-H",
+            "-x",
+            "c++",
+            "-c",
+            files.source,
+            "-o",
+            str(folder / "object.o"),
+        ]
+        command += ["-include", "cuda_runtime.h"]
+        for include in files.folders:
+            command += ["-I", include]
+        command += ["-I", str(RUNTIME / "include")]
+        done = _run(command, folder)
+        foreign = _foreign_file(done.stderr, folder)
+        if foreign:
+            return Build(
+                files.source, key, refusal=f"includes a file outside of the tree: {foreign}"
+            )
+        if done.returncode != 0:
+            return Build(files.source, key, refusal=_first_error(done, folder))
+        _link(workshop, folder / "object.o", library)
+    except OSError as error:
+        return Build(files.source, key, refusal=f"not built: {error.strerror}")
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    return Build(files.source, key, library, compiled_now=True)
+
+
+def _link(workshop: Workshop, built: Path, library: Path) -> None:
+    """A library of its own per source: two sources may define a device function of one name."""
+    unfinished = library.with_suffix(".part")
+    command = [*workshop.command(), "-shared", "-Wl,-Bsymbolic", str(built), "-o", str(unfinished)]
+    done = _run(command, built.parent)
+    if done.returncode != 0:
+        raise OSError(0, done.stderr[-300:])
+    unfinished.rename(library)
+
+
+def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_LONGEST,
+            preexec_fn=_limit,
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 1, "", f": error: took more than {_LONGEST} s")
+
+
+def _limit() -> None:
+    """In the compiler's process: templates and constants of a stranger can ask for any amount."""
+    for kind, most in (
+        (resource.RLIMIT_AS, _MEMORY),
+        (resource.RLIMIT_CPU, _LONGEST),
+        (resource.RLIMIT_FSIZE, _LARGEST_LIBRARY),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.getrlimit(kind)
+        limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (limit, limit))
+
+
+def _foreign_file(said: str, folder: Path) -> str:
+    """A file that the compiler opened and that is neither the tree's, ours, nor its own."""
+    own = (str(RUNTIME.resolve()), str(RUNTIME), str(folder), str(folder.resolve()))
+    for name in _OPENED.findall(said):
+        path = os.path.normpath(os.path.join(folder, name))
+        if path.startswith(own) or path.startswith(("/usr/", "/opt/", "/Library/", "/nix/")):
+            continue
+        return name[:120]
+    return ""
+
+
+def _first_error(done: subprocess.CompletedProcess[str], folder: Path) -> str:
+    """The first error in one line; a refusal by name is the best."""
+    refusal = _REFUSAL.search(done.stderr)
+    if refusal is not None:
+        return f"not emulated: {refusal[1]}"
+    error = _ERROR.search(done.stderr)
+    if error is None:
+        signal = f"signal {-done.returncode}" if done.returncode < 0 else f"code {done.returncode}"
+        return f"the compiler ended with {signal}"
+    path = error[1].replace(f"{folder}/", "").replace(f"{RUNTIME}/include/", "")
+    place = f"{path}:{error[2]}: " if error[2] else ""
+    return f"{place}{error[3]}"[:400]
+
+
+def _binding_text(text: str, names: dict[str, str]) -> str:
+    """Registrations of functions that the repository binds to Python in another file."""
+    registered = set(registered_ops(text))
+    lines = []
+    for name, function in names.items():
+        if name not in registered and function in text and _defines(text, function):
+            lines.append(f"EMULATOR_BIND({name}, {function});")
+    return "\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def _defines(text: str, function: str) -> bool:
+    """Whether a line begins the definition of a function: its parameters, then a brace."""
+    code = mask(text)
+    for match in re.finditer(rf"^[^\n;{{}}#()]*\b{function}[ \t]*\(", code, re.MULTILINE):
+        with suppress(UnbalancedBracket):
+            end = closing(code, match.end() - 1)
+            if code[end + 1 : end + 200].lstrip().startswith("{"):
+                return True
+    return False
+
+
+@cache
+def _digest_of(folder: str) -> str:
+    """The runtime's files in `folder`, by content."""
+    files = sorted(path for path in (RUNTIME / folder).rglob("*") if path.is_file())
+    return _digest(*[str(path.relative_to(RUNTIME)) + path.read_text("utf-8") for path in files])
+
+
+def _digest(*parts: str) -> str:
+    hasher = hashlib.sha256()
+    for part in parts:
+        hasher.update(part.encode("utf-8", "surrogateescape"))
+        hasher.update(b"\0")
+    return hasher.hexdigest()[:32]

@@ -1,0 +1,92 @@
+"""Which ops a source registers, and which tests import them: read from the text, nothing is run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+_REGISTERED = re.compile(r"\bPD_BUILD_(?:STATIC_)?OP\(\s*(\w+)\s*\)|\bEMULATOR_BIND\(\s*(\w+)\s*,")
+_TEST = re.compile(r"(?:^|/)(?:test_\w+|\w+_test)\.py$")
+
+
+def registered_ops(text: str) -> list[str]:
+    """The names of the ops that a source registers."""
+    names = [first or second for first, second in _REGISTERED.findall(text)]
+    return sorted(set(names))
+
+
+# Folders and modules of ops carry the name of their hardware.
+_HARDWARE = ("gpu", "xpu", "npu", "metax", "iluvatar", "dcu", "gcu", "hpu", "cpu")
+
+
+def hardware_of(name: str) -> str:
+    """The hardware that a path (`gpu_ops/a.cu`) or a module (`ops.gpu`) names, or nothing."""
+    for part in re.split(r"[/.]", name):
+        for word in re.split(r"[_\-]", part.lower()):
+            if word in _HARDWARE:
+                return word
+    return ""
+
+
+def tests_of(root: Path, hardware: dict[str, str]) -> dict[str, list[str]]:
+    """The ops that each test file imports, by the file's path; only files that import one.
+
+    `hardware` is that of each op's source. An op of the same name for other hardware is another.
+    """
+    ops = set(hardware)
+    tests = {}
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        if _TEST.search(name) is None or path.is_symlink():
+            continue
+        text = path.read_text("utf-8", "replace")
+        if "import" not in text or not any(op in text for op in ops):
+            continue
+        test_hardware = hardware_of(name)
+        imported = set()
+        for op, module in imported_names(text) | used_attributes(text):
+            named = {test_hardware, hardware_of(module)} - {""}
+            if op in ops and named <= {hardware[op]}:
+                imported.add(op)
+        if imported:
+            tests[name] = sorted(imported)
+    return tests
+
+
+def imported_names(text: str) -> set[tuple[str, str]]:
+    """The names that a Python file imports from modules, each with its module."""
+    names = set()
+    for node in _nodes(text):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names |= {(alias.name, node.module) for alias in node.names}
+    return names
+
+
+def used_attributes(text: str) -> set[tuple[str, str]]:
+    """The names that a Python file takes from a hardware's module, each with the module.
+
+    `from engine.ops import gpu` with a later `gpu.verify` takes `verify` from `engine.ops.gpu`.
+    """
+    modules: dict[str, str] = {}
+    nodes = _nodes(text)
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            for alias in node.names:
+                module = f"{node.module}.{alias.name}"
+                if alias.name in _HARDWARE:
+                    modules[alias.asname or alias.name] = module
+    names = set()
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id in modules:
+                names.add((node.attr, modules[node.value.id]))
+    return names
+
+
+def _nodes(text: str) -> list[ast.AST]:
+    """All nodes of a Python file; none where it is not Python."""
+    try:
+        return list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []

@@ -1,0 +1,117 @@
+"""The files that a source includes, and a rewritten copy of each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from kernels.emulator.rewrite import rewrite
+from kernels.emulator.rewrite.text import UnbalancedBracket
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
+_DIRECTIVE = re.compile(
+    r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(include(?:_next)?|import|embed)\b(.*)$", re.MULTILINE
+)
+_SPLICE = re.compile(r"\\[ \t]*\n")
+_LARGEST = 4 << 20
+
+
+class SourceRefused(Exception):
+    """A source that will not be compiled; the text says why."""
+
+
+@dataclass
+class SourceFiles:
+    """A source with all that it includes from the repository: rewritten text by path.
+
+    `folders` are the folders that its includes are found from, the nearest first.
+    """
+
+    source: str
+    texts: dict[str, str] = field(default_factory=dict)
+    folders: list[str] = field(default_factory=list)
+
+
+def collect(root: Path, source: str, runtime: Path) -> SourceFiles:
+    """The files of `source` (a path relative to `root`). Raises `SourceRefused`."""
+    files = SourceFiles(source)
+    pending = [source]
+    while pending:
+        path = pending.pop()
+        if path in files.texts:
+            continue
+        text = _read(root, path)
+        _check_directives(path, text)
+        files.texts[path] = _rewritten(path, text)
+        for quote, name in _INCLUDE.findall(text):
+            found = _find(root, path, quote, name, runtime)
+            if found is None:
+                continue
+            included, folder = found
+            pending.append(included)
+            if folder not in files.folders:
+                files.folders.append(folder)
+    return files
+
+
+def _read(root: Path, path: str) -> str:
+    file = root / path
+    if file.is_symlink() or not file.resolve().is_relative_to(root.resolve()):
+        raise SourceRefused(f"{path} is a link out of the tree")
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise SourceRefused(f"{path}: {error.strerror}") from error
+    if len(data) > _LARGEST:
+        raise SourceRefused(f"{path} is larger than {_LARGEST} bytes")
+    return data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _rewritten(path: str, text: str) -> str:
+    try:
+        return rewrite(text)
+    except (UnbalancedBracket, ValueError, IndexError) as error:
+        raise SourceRefused(f"{path}: {error}") from error
+
+
+def _check_directives(path: str, text: str) -> None:
+    """Refuse what would read a file that is not part of the tree or of the compiler."""
+    for word, rest in _DIRECTIVE.findall(_SPLICE.sub("", text)):
+        target = rest.strip()
+        if word == "embed":
+            raise SourceRefused(f"{path}: #embed is refused")
+        if not target.startswith(('"', "<")):
+            raise SourceRefused(f"{path}: #{word} of a macro is refused: {target[:60]}")
+        name = re.split(r'[">]', target[1:], maxsplit=1)[0]
+        if name.startswith(("/", "~")) or "\\" in name:
+            raise SourceRefused(f"{path}: includes a file outside of the tree: {name[:120]}")
+
+
+def _find(
+    root: Path, includer: str, quote: str, name: str, runtime: Path
+) -> tuple[str, str] | None:
+    """The path of an included file in the tree, and the folder it is found from.
+
+    Build files say which folders are searched; nearly always they are above the file itself.
+    """
+    if quote == "<" and (runtime / name).is_file():
+        return None
+    for folder in PurePosixPath(includer).parents:
+        path = _normal(folder / name)
+        if path is not None and (root / path).is_file():
+            return path, str(folder)
+    return None
+
+
+def _normal(path: PurePosixPath) -> str | None:
+    """Without `..`; None where the path leaves the tree."""
+    parts: list[str] = []
+    for part in path.parts:
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)

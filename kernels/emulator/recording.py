@@ -1,0 +1,87 @@
+"""The arguments of the calls that tests make, kept for the comparison of copies and schedules."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.emulator.library import HostTensor, Value
+
+# Bytes of one call, and calls of one op: a comparison needs no more.
+_LARGEST = 8 << 20
+_MOST = 40
+
+
+class Recorder:
+    """Writes each call to a file of its own: a `.npz` of its tensors and the rest as JSON."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._counts: dict[str, int] = {}
+        self._seen: set[str] = set()
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def record(self, name: str, values: Sequence[Value], number: int) -> None:
+        """Keep a call, unless the same was kept before or there are enough."""
+        count = self._counts.get(name, 0)
+        if count >= _MOST or _size(values) > _LARGEST:
+            return
+        arrays: dict[str, np.ndarray] = {}
+        described = [_describe(value, f"{i}", arrays) for i, value in enumerate(values)]
+        digest = _digest(name, described, arrays)
+        if digest in self._seen:
+            return
+        self._seen.add(digest)
+        self._counts[name] = count + 1
+        arrays["call"] = np.frombuffer(
+            json.dumps({"op": name, "arguments": described}).encode(), np.uint8
+        )
+        np.savez(self._folder / f"{name}-{count:03}.npz", **arrays)
+
+
+def load_call(path: Path) -> tuple[str, list[Value]]:
+    """The op and the arguments of a recorded call."""
+    with np.load(path, allow_pickle=False) as file:
+        call = json.loads(file["call"].tobytes())
+        return call["op"], [_restore(item, file) for item in call["arguments"]]
+
+
+def _describe(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
+    if isinstance(value, HostTensor):
+        arrays[f"a{name}"] = value.array.copy()
+        return {"tensor": f"a{name}", "dtype": value.dtype, "on_host": value.on_host}
+    if isinstance(value, (list, tuple)):
+        return {"list": [_describe(item, f"{name}_{i}", arrays) for i, item in enumerate(value)]}
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def _restore(item: Any, arrays: Any) -> Any:
+    if not isinstance(item, dict):
+        return item
+    if "list" in item:
+        return [_restore(part, arrays) for part in item["list"]]
+    return HostTensor(arrays[item["tensor"]], item["dtype"], item["on_host"])
+
+
+def _size(values: Sequence[Any]) -> int:
+    size = 0
+    for value in values:
+        if isinstance(value, HostTensor):
+            size += value.array.nbytes
+        elif isinstance(value, (list, tuple)):
+            size += _size(value)
+    return size
+
+
+def _digest(name: str, described: list[Any], arrays: dict[str, np.ndarray]) -> str:
+    hasher = hashlib.sha256(json.dumps([name, described]).encode())
+    for array in arrays.values():
+        hasher.update(np.ascontiguousarray(array))
+    return hasher.hexdigest()

@@ -1,0 +1,167 @@
+"""Recorded calls made again: in several orders of threads, and against another side's results."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.emulator.events import Events
+from kernels.emulator.library import HostTensor, Library, OpError, Value
+from kernels.emulator.recording import load_call
+
+# What a shown value has at most.
+_SHOWN = 12
+_FLOATS = ("float16", "float32", "float64", "bfloat16")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call gave: its results, and its arguments as it left them; or its error."""
+
+    tensors: list[HostTensor]
+    error: str = ""
+
+
+def run_replay(job: dict[str, Any]) -> None:
+    """Make each call of `job["calls"]` under the schedules of `job["seeds"]`.
+
+    The first schedule's outcome is compared with the others', and with the file of the same name in
+    `job["against"]` where there is one; it is written to `job["results"]`.
+    """
+    events = Events(Path(job["events"]))
+    libraries = {Path(path): set(names) for path, names in job["libraries"].items()}
+    library = Library(Path(job["runtime"]), libraries, set(job["ops"]))
+    results = Path(job["results"])
+    results.mkdir(parents=True, exist_ok=True)
+    for path in sorted(Path(job["calls"]).glob("*.npz")):
+        op, values = load_call(path)
+        if op not in library.ops():
+            continue
+        events.write({"event": "call", "op": op, "call": path.name})
+        first = make_call(library, op, values, job["seeds"][0])
+        _save(results / path.name, first)
+        for seed in job["seeds"][1:]:
+            other = make_call(library, op, values, seed)
+            difference = compare(first, other, job["seeds"][0], seed)
+            if difference:
+                events.write(_event("race", op, values, difference, seed, path.name))
+                break
+        base = _load(Path(job["against"]) / path.name) if job.get("against") else None
+        if base is not None:
+            difference = compare(base, first, 0, 0)
+            if difference:
+                events.write(_event("changed", op, values, difference, 0, path.name))
+    events.write({"event": "end"})
+
+
+def make_call(library: Library, op: str, values: Sequence[Value], seed: int) -> Outcome:
+    """Call the op on a copy of the arguments."""
+    own = copy.deepcopy(list(values))
+    try:
+        results = library.call(op, own, seed)
+    except OpError as error:
+        return Outcome([], str(error))
+    tensors = [value for value in results if isinstance(value, HostTensor)]
+    return Outcome([*tensors, *_tensors(own)])
+
+
+def _tensors(values: Sequence[Any]) -> list[HostTensor]:
+    found = []
+    for value in values:
+        if isinstance(value, HostTensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found += _tensors(value)
+    return found
+
+
+def compare(first: Outcome, second: Outcome, first_seed: int, second_seed: int) -> str:
+    """The first difference in one line, or nothing. Bytes that nobody wrote do not count."""
+    if first.error or second.error:
+        return (
+            ""
+            if first.error == second.error
+            else f"{first.error or 'a result'} / {second.error or 'a result'}"
+        )
+    if len(first.tensors) != len(second.tensors):
+        return f"{len(first.tensors)} / {len(second.tensors)} results"
+    for number, (one, other) in enumerate(zip(first.tensors, second.tensors, strict=True)):
+        if one.array.shape != other.array.shape:
+            return f"tensor {number}: shape {list(one.array.shape)} / {list(other.array.shape)}"
+        differs = _differing(one, other) & ~(
+            _unwritten(one.array, first_seed) & _unwritten(other.array, second_seed)
+        )
+        if differs.any():
+            place = tuple(int(i) for i in np.argwhere(differs)[0])
+            return f"tensor {number}{list(place)}: {one.array[place]} / {other.array[place]}"
+    return ""
+
+
+def _differing(one: HostTensor, other: HostTensor) -> np.ndarray:
+    """Integers differ if they are not equal; a float may differ by what an order of a sum does."""
+    if one.dtype not in _FLOATS:
+        return np.asarray(one.array != other.array)
+    left, right = _as_float(one), _as_float(other)
+    return ~np.isclose(left, right, rtol=2e-2, atol=1e-3, equal_nan=True)
+
+
+def _as_float(tensor: HostTensor) -> np.ndarray:
+    if tensor.dtype == "bfloat16":
+        return (tensor.array.astype(np.uint32) << 16).view(np.float32)
+    return tensor.array.astype(np.float64)
+
+
+def _unwritten(array: np.ndarray, seed: int) -> np.ndarray:
+    poison = (0xCD ^ (seed * 0x35)) & 0xFF
+    flat = np.ascontiguousarray(array)
+    bytes_of = flat.view(np.uint8).reshape(*flat.shape, flat.itemsize) if flat.ndim else None
+    if bytes_of is None:
+        return np.zeros(array.shape, bool)
+    return np.asarray((bytes_of == poison).all(axis=-1))
+
+
+def _event(
+    kind: str, op: str, values: Sequence[Value], difference: str, seed: int, call: str
+) -> dict[str, Any]:
+    return {
+        "event": kind,
+        "op": op,
+        "difference": difference,
+        "seed": seed,
+        "call": call,
+        "size": sum(tensor.array.size for tensor in _tensors(values)),
+        "inputs": [[str(number), show(value)] for number, value in enumerate(values)],
+    }
+
+
+def show(value: Any) -> str:
+    """An argument in one line."""
+    if isinstance(value, HostTensor):
+        array = value.array
+        shown = array.reshape(-1)[:_SHOWN].tolist()
+        more = ", ..." if array.size > _SHOWN else ""
+        inner = ", ".join(f"{item:.4g}" if isinstance(item, float) else str(item) for item in shown)
+        return f"{value.dtype}{list(array.shape)} [{inner}{more}]"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(show(item) for item in value[:4]) + "]"
+    return str(value)
+
+
+def _save(path: Path, outcome: Outcome) -> None:
+    arrays = {f"t{number}": tensor.array for number, tensor in enumerate(outcome.tensors)}
+    kinds = np.array([tensor.dtype for tensor in outcome.tensors] or [""])
+    np.savez(path, error=np.array(outcome.error), kinds=kinds, **arrays)
+
+
+def _load(path: Path) -> Outcome | None:
+    if not path.is_file():
+        return None
+    with np.load(path, allow_pickle=False) as file:
+        count = len([name for name in file.files if name.startswith("t")])
+        tensors = [HostTensor(file[f"t{i}"], str(file["kinds"][i])) for i in range(count)]
+        return Outcome(tensors, str(file["error"]))

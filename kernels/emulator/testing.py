@@ -1,0 +1,138 @@
+"""One test file of a repository, run unmodified by pytest on the emulated ops."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.emulator.events import Events
+from kernels.emulator.library import Library, OpError
+from kernels.emulator.ops_modules import OpsFinder, modules_with_ops
+from kernels.emulator.recording import Recorder
+from kernels.emulator.session import SESSION
+from kernels.emulator.standins import NotEmulated
+
+_LONGEST_TEXT = 4000
+# What a test needs that this machine does not have, or that no stand-in has.
+_NOT_RUN = (NotEmulated, ImportError)
+
+
+def run_tests(job: dict[str, Any]) -> None:
+    """Run `job["test"]` and write an event a line to `job["events"]`."""
+    root = Path(job["root"])
+    libraries = {Path(path): set(names) for path, names in job["libraries"].items()}
+    SESSION.library = Library(Path(job["runtime"]), libraries, set(job["ops"]))
+    SESSION.seed = job.get("seed", 0)
+    importlib.import_module("kernels.emulator.standins.paddle")
+    # A test that draws its inputs without a seed draws the same ones every time.
+    random.seed(0)
+    np.random.seed(0)
+    ops = set(SESSION.ops()) | set(job["refusals"])
+    test = root / job["test"]
+    modules = modules_with_ops(test, ops)
+    sys.meta_path.insert(0, OpsFinder(root, modules, job["refusals"]))
+    sys.path.insert(0, str(root))
+    events = Events(Path(job["events"]))
+    if job.get("record"):
+        SESSION.watchers.append(Recorder(Path(job["record"])).record)
+    _run_pytest(root, test, events)
+    events.write({"event": "end", "barriers": SESSION.barriers})
+
+
+def _run_pytest(root: Path, test: Path, events: Events) -> None:
+    try:
+        import pytest
+    except ImportError:
+        why = "pytest is not installed beside specbot"
+        events.write({"event": "case", "case": "the whole file", "outcome": "not_run", "why": why})
+        return
+    # What the sanitizers say comes from below Python: only sys.stderr is caught.
+    options = [
+        "-q",
+        "--capture=sys",
+        "--noconftest",
+        "-p",
+        "no:cacheprovider",
+        "--import-mode=importlib",
+    ]
+    options += ["-c", "/dev/null", "--rootdir", str(root), "--tb=short", str(test)]
+    pytest.main(options, plugins=[_Reporter(events)])
+
+
+class _Reporter:
+    """Tells of each case when it begins and how it ended."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self._started = 0.0
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._started = time.monotonic()
+        self._events.write({"event": "start", "case": _case(nodeid)})
+
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
+        if call.excinfo is None:
+            if call.when == "call":
+                self._end(item.nodeid, "passed")
+            return
+        self._failed(item.nodeid, call.excinfo)
+
+    def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
+        if hasattr(node, "obj") and report.__class__.__name__ == "TestReport":
+            return
+        self._failed(node.nodeid, call.excinfo)
+
+    def _failed(self, nodeid: str, excinfo: Any) -> None:
+        error = excinfo.value
+        text = str(error)[-_LONGEST_TEXT:]
+        if error.__class__.__name__ in ("Skipped", "SkipTest"):
+            self._end(nodeid, "not_run", text)
+        elif _is_missing(error):
+            self._end(nodeid, "not_run", f"{type(error).__name__}: {text}")
+        else:
+            kind = "device" if isinstance(error, OpError) else "assertion"
+            self._end(nodeid, "failed", f"{type(error).__name__}: {text}", kind, _line(excinfo))
+
+    def _end(self, nodeid: str, outcome: str, why: str = "", kind: str = "", line: int = 0) -> None:
+        seconds = round(time.monotonic() - self._started, 3)
+        self._events.write(
+            {
+                "event": "case",
+                "case": _case(nodeid),
+                "outcome": outcome,
+                "why": why,
+                "kind": kind,
+                "line": line,
+                "seconds": seconds,
+            }
+        )
+
+
+def _case(nodeid: str) -> str:
+    """The test's name within its file."""
+    return nodeid.partition("::")[2] or "the whole file"
+
+
+def _is_missing(error: BaseException | None) -> bool:
+    """Whether an error comes from something that is not there."""
+    seen = error
+    while seen is not None:
+        if isinstance(seen, _NOT_RUN):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
+
+
+def _line(excinfo: Any) -> int:
+    """The line of the test file that the error came through."""
+    for entry in excinfo.traceback:
+        path = str(entry.path)
+        if Path(path).name.startswith("test_"):
+            return int(entry.lineno) + 1
+    return 0

@@ -1,0 +1,100 @@
+"""The report quotes the line in which a log names a failure, next to the one that tells why."""
+
+from checks.ci.analyse import analyse
+from checks.ci.message_keys import Reason
+from checks.ci.report import Category, Failure
+from tests.ci.runs import Files
+from tests.ci_logs.measure import change_of, full, run_of
+from tests.ci_logs.windows import Window
+
+CHAIN = """\
+Traceback (most recent call last):
+  File "/src/tools/merge.py", line 40, in pick
+    run("cherry-pick", commit)
+subprocess.CalledProcessError: Command '['git', 'cherry-pick']' returned non-zero exit status 1.
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/src/tools/merge.py", line 44, in <module>
+    main()
+RuntimeError: the stack cannot be picked onto main
+CONFLICT (content): Merge conflict in engine/draft.py
+error: could not apply 4f1c2ab... verify: take the longest prefix"""
+
+WRAPPER = """\
+Traceback (most recent call last):
+  File "/src/tests/test_draft.py", line 12, in <module>
+    LIMIT = engine.draft_limit
+AttributeError: module 'engine' has no attribute 'draft_limit'
+Got exit code 1
+Traceback (most recent call last):
+  File "/src/tests/run.py", line 80, in <module>
+    main()
+RuntimeError: test_draft 1/1 failed!"""
+
+TRACEBACK = """\
+=================================== FAILURES ===================================
+____________ TestVerify.test_longest_prefix ____________
+Traceback (most recent call last):
+  File "/src/tests/test_verify.py", line 31, in test_longest_prefix
+    accept(draft, target)
+/opt/env/lib/python3.11/site-packages/tensors/view.py:82: UserWarning: slow
+engine.errors.ShapeError: 3 tokens for 4 places"""
+
+BARE = """\
+RuntimeError: NCCL error in: /src/csrc/group.cpp:404, unhandled system error, NCCL version 2.20.5
+======================================================================
+FAIL: test_gather (__main__.TestGroup)
+----------------------------------------------------------------------
+Traceback (most recent call last):
+  File "test_group.py", line 21, in test_gather
+    self.join()
+AssertionError
+"""
+
+
+def main_failure(log: str) -> Failure:
+    window = Window("window", "unknown", "open", "own", tuple(log.split("\n")))
+    report = analyse(
+        run_of(window), Files(log=full(window, after=200)), change_of("engine/other.py")
+    )
+    return report.failed[0].main
+
+
+def named(failure: Failure) -> list[str]:
+    lines = [e.line for e in failure.evidence if e.message.key == Reason.NAMED]
+    return [line.text for line in lines if line is not None]
+
+
+def test_what_a_program_raised_from_another_error():
+    assert named(main_failure(CHAIN)) == ["RuntimeError: the stack cannot be picked onto main"]
+
+
+def test_an_exception_that_was_raised_from_none_is_not_quoted_twice():
+    alone = CHAIN.split("\n\n")[0]
+    assert named(main_failure(alone)) == []
+
+
+def test_a_file_that_the_runner_says_to_have_failed():
+    failure = main_failure(WRAPPER)
+    assert failure.category is Category.TEST_FAILURE
+    assert failure.error.startswith("AttributeError: ")
+    assert named(failure) == ["RuntimeError: test_draft 1/1 failed!"]
+
+
+def test_the_heading_of_a_test_and_no_file_of_an_installed_package():
+    failure = main_failure(TRACEBACK)
+    assert failure.test == "TestVerify.test_longest_prefix"
+    assert named(failure) == ["____________ TestVerify.test_longest_prefix ____________"]
+
+
+def test_a_device_that_failed_before_a_test_that_says_nothing():
+    failure = main_failure(BARE)
+    assert failure.category is Category.DEVICE_ERROR
+    assert failure.error.startswith("RuntimeError: NCCL error in")
+
+
+def test_a_test_that_says_something_speaks_for_itself():
+    failure = main_failure(BARE.replace("AssertionError\n", "AssertionError: 3 != 4\n"))
+    assert failure.test == "test_gather (__main__.TestGroup)"

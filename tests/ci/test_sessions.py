@@ -1,0 +1,135 @@
+"""Every session of a log is read: each failing test once, with its own cause."""
+
+from dataclasses import replace
+
+import pytest
+
+from checks.ci.analyse import analyse
+from checks.ci.log_failures import failures_in_log
+from checks.ci.model import Conclusion
+from checks.ci.report import Category, Cause
+from tests.ci import script_run
+from tests.ci.runs import Files, change, job, run
+from tests.ci.script_run import (
+    BASELINE,
+    CRASH,
+    INDEX_ERROR,
+    NOT_COLLECTED,
+    PASSED,
+    RESET,
+    SERVER_LOG,
+    interleave,
+    one_file,
+)
+
+PROCESSOR = {
+    "engine/token_processor.py": "def run(row):\n" + "    pass\n" * 10 + "    first = row[0]\n"
+}
+CHANGE = change({}, PROCESSOR)
+
+
+def failing_tests(log):
+    found, _ = failures_in_log(Files(log=log).open("log"))
+    return {failure.test: failure for failure in found if failure.test}
+
+
+def whole_log():
+    return script_run.log(
+        one_file("tests/e2e/test_a.py", PASSED),
+        one_file("tests/e2e/test_mtp.py", BASELINE),
+        one_file("tests/e2e/test_reward.py", RESET, SERVER_LOG),
+        interleave(
+            one_file("tests/output/test_tokens.py", INDEX_ERROR),
+            one_file("tests/ops/test_gather.py", PASSED),
+        ),
+        interleave(
+            one_file("tests/output/test_more_tokens.py", INDEX_ERROR),
+            one_file("tests/ops/test_crash.py", CRASH),
+        ),
+        one_file("tests/ops/test_import.py", NOT_COLLECTED),
+    )
+
+
+def test_every_failing_test_is_listed_once_with_its_own_error():
+    errors = {test: failure.error for test, failure in failing_tests(whole_log()).items()}
+    assert errors == {
+        "tests/e2e/test_mtp.py::test_logprobs": "AssertionError: logprobs differ from the baseline",
+        "tests/e2e/test_reward.py::test_reward": (
+            "ConnectionResetError: [Errno 104] Connection reset by peer"
+        ),
+        "tests/output/test_tokens.py::TestTokens::test_row": "IndexError: list index out of range",
+        "tests/output/test_more_tokens.py::TestTokens::test_row": (
+            "IndexError: list index out of range"
+        ),
+        "tests/ops/test_crash.py::test_large": "Fatal Python error: Segmentation fault",
+        "tests/ops/test_import.py": "ImportError: cannot import name 'gather_all' from 'engine.ops'",
+    }
+
+
+def test_twelve_jobs_with_four_causes():
+    good = [job(str(n), f"job-{n}", conclusion=Conclusion.SUCCESS, log="") for n in range(8)]
+    bad = [
+        job("tests", "run_tests_with_coverage"),
+        job("approval", "Approval", log="approval"),
+        job("build", "build", log="build"),
+        job("lint", "lint", log="lint"),
+    ]
+    files = Files(
+        log=whole_log(),
+        approval="You must have one engine RD (ann(an), bo-b(bo)) approval for adding custom op.\n",
+        build="engine/a.cu(3): error: identifier x is undefined\n",
+        lint="engine/a.py:3:1: F401 'os' imported but unused\n",
+    )
+    report = analyse(run(*good, *bad), files, CHANGE)
+    assert report.notes == ()
+    by_name = {failed.job.name: failed for failed in report.failed}
+    assert len(by_name) == 4
+    causes = {f.test: f.cause for f in by_name["run_tests_with_coverage"].failures}
+    assert causes == {
+        "tests/e2e/test_mtp.py::test_logprobs": Cause.UNKNOWN,
+        "tests/e2e/test_reward.py::test_reward": Cause.CONSEQUENCE,
+        "tests/output/test_tokens.py::TestTokens::test_row": Cause.THIS_PR,
+        "tests/output/test_more_tokens.py::TestTokens::test_row": Cause.THIS_PR,
+        "tests/ops/test_crash.py::test_large": Cause.UNKNOWN,
+        "tests/ops/test_import.py": Cause.UNKNOWN,
+    }
+
+
+def test_the_category_is_each_test_s_own():
+    categories = {test: failure.category for test, failure in failing_tests(whole_log()).items()}
+    assert categories["tests/e2e/test_mtp.py::test_logprobs"] is Category.NUMERICAL
+    assert categories["tests/ops/test_crash.py::test_large"] is Category.SIGNAL
+    assert categories["tests/ops/test_import.py"] is Category.COLLECTION_ERROR
+
+
+@pytest.mark.parametrize(
+    ("log", "names"),
+    [
+        ("[ RUN      ] A.b\na.cc:3: Failure\nExpected: 1\n[  FAILED  ] A.b (3 ms)\n[  FAILED  ] A.b\n", ["A.b"]),
+        ("--- FAIL: TestA (0.1s)\n    --- FAIL: TestA/x (0.0s)\n        a_test.go:3: no\nFAIL\n", ["TestA/x"]),
+        ("FAIL: test_x (m.TestM)\n-----\nTraceback\nAssertionError: 1 != 2\n\nRan 1 test in 0.1s\n", ["test_x (m.TestM)"]),
+        ("test a::b ... ok\ntest a::c ... FAILED\n", ["a::c"]),
+        ("1/2 Test #1: one ...........   Passed    0.1 sec\n2/2 Test #2: two ...........***Failed    0.1 sec\n", ["two"]),
+        ("        FAIL [   0.012s] crate tests::x\n", ["crate tests::x"]),
+        ("[gw1] [ 50%] FAILED tests/test_a.py::test_x \n", ["tests/test_a.py::test_x"]),
+        ("FAILED [310.02s] tests/test_a.py::test_x - RuntimeError: no\n", ["tests/test_a.py::test_x"]),
+    ],
+)  # fmt: skip
+def test_other_frameworks_and_forms(log, names):
+    assert list(failing_tests(log)) == names
+
+
+def test_a_session_that_passed_after_a_crash_keeps_the_job_alive():
+    log = "\n".join([*one_file("tests/a.py", CRASH), *one_file("tests/b.py", PASSED)])
+    found, _ = failures_in_log(Files(log=log).open("log"))
+    assert [failure.test for failure in found] == ["tests/a.py::test_large"]
+
+
+def test_what_follows_a_failed_step_is_no_cause():
+    log = (
+        "##[error]Process completed with exit code 1.\n"
+        "cat: out.log: No such file or directory\nUnable to locate credentials\n"
+    )
+    (failure,) = failures_in_log(Files(log="foo: no rule for this\n" + log).open("log"))[0]
+    assert failure.rule == "exit"
+    assert replace(failure, rule="").error.startswith("Process completed")

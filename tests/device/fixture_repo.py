@@ -1,0 +1,146 @@
+"""A small repository with device ops and their tests; every op shows one thing."""
+
+from __future__ import annotations
+
+import subprocess
+import textwrap
+from pathlib import Path
+
+OPS = "custom_ops/gpu_ops"
+
+_OP = """
+#include "helper.h"
+
+__global__ void {name}_kernel(int* values, int n) {{
+  {body}
+}}
+
+void {function}(const paddle::Tensor& values) {{
+  int n = static_cast<int>(values.shape()[0]);
+  {name}_kernel<<<1, 64, 0, values.stream()>>>(const_cast<int*>(values.data<int>()), n);
+}}
+
+PD_BUILD_STATIC_OP({name})
+    .Inputs({{"values"}})
+    .Outputs({{"values_out"}})
+    .SetInplaceMap({{{{"values", "values_out"}}}})
+    .SetKernelFn(PD_KERNEL({function}));
+"""
+
+_TEST = """
+import unittest
+
+import numpy as np
+import paddle
+
+from engine.ops.gpu import {name}
+
+
+class Test{function}(unittest.TestCase):
+    def test_result(self):
+        values = paddle.to_tensor(np.arange(8, dtype="int32"))
+        {name}(values)
+        np.testing.assert_array_equal(values.numpy(), {expected})
+"""
+
+_GUARDED = "if (threadIdx.x < n) values[threadIdx.x] {change};"
+_UNCHANGED = "np.arange(8)"
+_MIRRORED = """
+  __shared__ int copy[64];
+  if (threadIdx.x < n) copy[threadIdx.x] = values[threadIdx.x];
+  {barrier}
+  if (threadIdx.x < n) values[threadIdx.x] = copy[n - 1 - threadIdx.x];
+"""
+_DIVERGENT = """
+  if (threadIdx.x < 32) {
+    __syncthreads();
+  } else {
+    __syncthreads();
+  }
+"""
+
+# The body of each op's kernel before and after the change, and what its test expects.
+BODIES = {
+    "add_one": (_GUARDED.format(change="+= 1"), _GUARDED.format(change="+= 2"), "np.arange(8) + 1"),
+    "mirror": (
+        _MIRRORED.format(barrier="__syncthreads();"),
+        _MIRRORED.format(barrier=""),
+        "np.arange(8)[::-1]",
+    ),
+    "keep": (
+        _GUARDED.format(change="+= 0"),
+        _GUARDED.format(change="+= 0;  // the same"),
+        _UNCHANGED,
+    ),
+    # A sum that the compiler cannot take away.
+    "past_end": (
+        _GUARDED.format(change="+= n - 8"),
+        "if (threadIdx.x <= n) values[threadIdx.x] += n - 8;",
+        _UNCHANGED,
+    ),
+    "two_barriers": ("__syncthreads();", _DIVERGENT, _UNCHANGED),
+    "tensor_core": (
+        _GUARDED.format(change="+= 0"),
+        'asm volatile("wgmma.fence.sync.aligned;" ::: "memory");',
+        _UNCHANGED,
+    ),
+}
+HOSTILE = {
+    "reads_passwd": '#include "/etc/passwd"\n',
+    "reads_spliced": '#inc\\\nlude "/etc/hostname"\n',
+    "reads_by_macro": '#define FILE_NAME "/etc/passwd"\n#include FILE_NAME\n',
+    "endless_templates": (
+        "template <int N> struct Deep { static constexpr int value = Deep<N + 1>::value; };\n"
+        "int deep = Deep<0>::value;\n"
+    ),
+    "leaves_at_start": "#include <cstdlib>\nstatic int leave = (std::exit(0), 1);\n",
+}
+_LOOPS = "volatile int on = 1; while (on) {}"
+_FORKS = "if (threadIdx.x == 0) for (int i = 0; i < 20; ++i) if (fork() == 0) for (;;) pause();"
+
+
+def write_ops(folder: Path, side: int) -> None:
+    """The tree of one side: 0 before the change, 1 after it."""
+    ops = folder / OPS
+    (ops / "deep").mkdir(parents=True, exist_ok=True)
+    helper = '#pragma once\n#include "paddle/extension.h"\n#include <unistd.h>\n'
+    (ops / "helper.h").write_text(helper)
+    for name, bodies in BODIES.items():
+        _write(folder, ops / "deep" / f"{name}.cu", name, bodies[side], bodies[2])
+
+
+def write_hostile(folder: Path) -> None:
+    """Ops that mean harm, and one that does not."""
+    write_ops(folder, 0)
+    ops = folder / OPS
+    body = _GUARDED.format(change="+= 0")
+    for name, prefix in HOSTILE.items():
+        _write(folder, ops / f"{name}.cu", name, body, _UNCHANGED, prefix)
+    _write(folder, ops / "hangs.cu", "hangs", _LOOPS, _UNCHANGED)
+    _write(folder, ops / "forks.cu", "forks", _FORKS, _UNCHANGED)
+    _write(folder, ops / "crashes.cu", "crashes", "*(int*)8 = 1;", _UNCHANGED)
+
+
+def _write(root: Path, source: Path, name: str, body: str, expected: str, prefix: str = "") -> None:
+    function = name.title().replace("_", "")
+    code = _OP.format(name=name, function=function, body=textwrap.dedent(body))
+    source.write_text(prefix + code)
+    tests = root / "tests"
+    tests.mkdir(exist_ok=True)
+    test = _TEST.format(name=name, function=function, expected=expected)
+    (tests / f"test_{name}.py").write_text(test)
+
+
+def commit(folder: Path, message: str) -> str:
+    """Commit everything; the commit's id."""
+    if not (folder / ".git").exists():
+        _git(folder, "init", "-q", "-b", "main")
+    _git(folder, "add", "-A")
+    _git(folder, "commit", "-qm", message)
+    return _git(folder, "rev-parse", "HEAD").strip()
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    command = ["git", "-C", str(folder), *identity, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -1,0 +1,208 @@
+"""`specbot device` on a small repository: what it says of good, wrong and hostile ops."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.device import fixture_repo
+
+ROOT = Path(__file__).resolve().parents[2]
+needs_compiler = pytest.mark.skipif(
+    not (shutil.which("g++") or shutil.which("clang++")),
+    reason="neither g++ nor clang++ is on this machine to compile device code with",
+)
+
+
+def run_device(
+    cache: Path, action: str, *arguments: str, path: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The command, with a cache of its own."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(cache)}
+    if path is not None:
+        environment["PATH"] = path
+    command = [sys.executable, "-m", "bot", "device", action, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def report_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    """The JSON that it printed."""
+    assert done.returncode in (0, 1), done.stderr
+    data: dict[str, Any] = json.loads(done.stdout)
+    return data
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """The repository, its base and its head."""
+    folder = tmp_path_factory.mktemp("repo")
+    fixture_repo.write_ops(folder, 0)
+    base = fixture_repo.commit(folder, "base")
+    fixture_repo.write_ops(folder, 1)
+    return folder, base, fixture_repo.commit(folder, "head")
+
+
+@pytest.fixture(scope="module")
+def compared(cache: Path, repo: tuple[Path, str, str]) -> dict[str, Any]:
+    folder, base, head = repo
+    arguments = ("--repo", str(folder), "--base", base, "--head", head, "--format", "json")
+    return report_of(run_device(cache, "compare", *arguments))
+
+
+def rules_by_file(report: dict[str, Any]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for finding in report["findings"]:
+        name = Path(finding["location"]["path"]).stem
+        found.setdefault(name, set()).add(finding["rule"])
+    return found
+
+
+@needs_compiler
+def test_head_alone(cache: Path, repo: tuple[Path, str, str]) -> None:
+    folder, base, _ = repo
+    arguments = ("--repo", str(folder), "--head", base, "--format", "json")
+    report = report_of(run_device(cache, "test", *arguments))
+    assert len(report["sources"]["compiled"]) == len(fixture_repo.BODIES)
+    assert report["sources"]["refused"] == []
+    counts = {name: report["tests"][name] for name in ("passed", "failed", "not_run")}
+    assert counts == {"passed": len(fixture_repo.BODIES), "failed": 0, "not_run": 0}
+    assert {case["outcome"] for case in report["tests"]["cases"]} == {"passed"}
+    assert report["findings"] == []
+    again = report_of(run_device(cache, "test", *arguments))
+    assert again["sources"]["compiled_now"] == []
+
+
+@needs_compiler
+def test_each_bug_of_the_head_is_found(compared: dict[str, Any]) -> None:
+    found = rules_by_file(compared)
+    assert found["add_one"] == {"device.test-fails"}
+    assert "device.race" in found["mirror"] or "device.test-fails" in found["mirror"]
+    assert "device.sanitizer" in found["past_end"]
+    assert "device.barrier" in found["two_barriers"]
+    assert "keep" not in found
+
+
+@needs_compiler
+def test_a_refusal_has_its_name(compared: dict[str, Any]) -> None:
+    [refused] = compared["sources"]["refused"]
+    assert refused["path"].endswith("tensor_core.cu")
+    assert "PTX: wgmma.fence" in refused["why"]
+    [case] = [case for case in compared["tests"]["cases"] if "test_tensor_core" in case["test"]]
+    assert case["outcome"] == "not_run"
+    assert "wgmma" in case["why"]
+
+
+@needs_compiler
+def test_a_finding_can_be_shown_again(compared: dict[str, Any], cache: Path) -> None:
+    [finding] = [f for f in compared["findings"] if f["location"]["path"].endswith("add_one.cu")]
+    [evidence] = finding["evidence"]
+    assert evidence["type"] == "Execution"
+    assert evidence["op"] == "add_one"
+    assert finding["message"]["en"].startswith("`tests/test_add_one.py::")
+    assert "--paths custom_ops/gpu_ops/deep/add_one.cu" in evidence["command"]
+
+
+@needs_compiler
+@pytest.mark.parametrize("form", ["terminal", "markdown", "html"])
+def test_formats(cache: Path, repo: tuple[Path, str, str], form: str) -> None:
+    folder, base, head = repo
+    arguments = ("--repo", str(folder), "--base", base, "--head", head, "--format", form)
+    done = run_device(cache, "test", *arguments, "--paths", "*/add_one.cu")
+    assert done.returncode == 1, done.stderr
+    assert "device.test-fails" in done.stdout
+    assert "1 of 1 sources compiled" in done.stdout
+
+
+@needs_compiler
+def test_unreached_lines(cache: Path, tmp_path: Path) -> None:
+    fixture_repo.write_ops(tmp_path, 0)
+    base = fixture_repo.commit(tmp_path, "base")
+    source = tmp_path / fixture_repo.OPS / "deep" / "keep.cu"
+    text = source.read_text()
+    line = "  if (n > 100) {\n    values[0] = n;\n  }\n"
+    source.write_text(text.replace("{\n  if", "{\n" + line + "  if", 1))
+    head = fixture_repo.commit(tmp_path, "head")
+    arguments = ("--repo", str(tmp_path), "--base", base, "--head", head, "--format", "json")
+    report = report_of(run_device(cache, "cover", *arguments, "--fail-on", "never"))
+    [finding] = report["findings"]
+    assert finding["rule"] == "device.untested-line"
+    number = source.read_text().splitlines().index("    values[0] = n;") + 1
+    assert finding["location"]["start_line"] == number
+    [coverage] = report["coverage"]
+    assert coverage["missed"] == [number]
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("hostile")
+    fixture_repo.write_hostile(folder)
+    fixture_repo.commit(folder, "hostile")
+    arguments = ("--repo", str(folder), "--format", "json", "--timeout", "40")
+    return report_of(run_device(cache, "test", *arguments))
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("reads_passwd", "includes a file outside of the tree: /etc/passwd"),
+        ("reads_spliced", "includes a file outside of the tree: /etc/hostname"),
+        ("reads_by_macro", "#include of a macro is refused"),
+        ("endless_templates", "template instantiation depth"),
+    ],
+)
+def test_a_hostile_source_is_refused(hostile: dict[str, Any], name: str, why: str) -> None:
+    [refused] = [r for r in hostile["sources"]["refused"] if Path(r["path"]).stem == name]
+    assert why in refused["why"]
+    assert "root:" not in json.dumps(hostile)
+    [case] = [c for c in hostile["tests"]["cases"] if f"test_{name}.py" in c["test"]]
+    assert case["outcome"] == "not_run"
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("leaves_at_start", "the process ended with code 0 before its tests were done"),
+        ("hangs", "took more than 40 s"),
+        ("crashes", "the process was ended by signal 11"),
+    ],
+)
+def test_a_hostile_op_fails_alone(hostile: dict[str, Any], name: str, why: str) -> None:
+    [case] = [c for c in hostile["tests"]["cases"] if f"test_{name}.py" in c["test"]]
+    assert (case["outcome"], case["why"]) == ("failed", why)
+    others = [c for c in hostile["tests"]["cases"] if "test_add_one.py" in c["test"]]
+    assert [c["outcome"] for c in others] == ["passed"]
+
+
+def test_no_compiler(tmp_path: Path, repo: tuple[Path, str, str]) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("git", "unshare", "sh"):
+        found = shutil.which(name)
+        if found is not None:
+            (tools / name).symlink_to(found)
+    folder, _, head = repo
+    done = run_device(tmp_path, "test", "--repo", str(folder), "--head", head, path=str(tools))
+    assert done.returncode == 2
+    assert "neither g++ nor clang++" in done.stderr
+
+
+def test_no_sources(tmp_path: Path, repo: tuple[Path, str, str]) -> None:
+    folder, _, head = repo
+    arguments = ("--repo", str(folder), "--head", head, "--paths", "nothing/*")
+    done = run_device(tmp_path, "test", *arguments)
+    assert done.returncode == 2
+    assert "no device source" in done.stderr

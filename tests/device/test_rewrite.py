@@ -1,0 +1,121 @@
+"""CUDA's extensions to plain C++: what is written, and that lines stay where they are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.emulator.rewrite import rewrite
+from kernels.emulator.rewrite.text import closing, mask
+
+
+def test_a_launch_keeps_its_arguments() -> None:
+    text = rewrite("scale<float, (2 > 1)><<<dim3(n), 64, 0, stream>>>(out, f(a, b), NULL);")
+    assert "::emulator::Launch(dim3(n), 64, 0, stream).run(" in text
+    assert "scale<float, (2 > 1)>(emulator_arguments...)" in text
+    assert text.endswith(", out, f(a, b), nullptr);")
+
+
+def test_a_launch_of_a_pointer() -> None:
+    text = rewrite("(*kernel)<<<1, 2>>>();")
+    assert "{ (*kernel)(emulator_arguments...); });" in text
+
+
+def test_launches_over_lines_and_in_macros() -> None:
+    text = "#define GO(T) \\\n  k<T> \\\n    <<<1, 32>>>(a, \\\n b)\nint x;\n"
+    out = rewrite(text)
+    assert out.count("\n") == text.count("\n")
+    *macro, last = out.splitlines()
+    assert last == "int x;"
+    assert all(line.endswith("\\") for line in macro[:-1])
+    assert "\\" not in "".join(line.removesuffix("\\") for line in macro)
+
+
+def test_comments_and_strings_are_no_code() -> None:
+    text = '// k<<<1, 2>>>(a)\nconst char* s = "k<<<1, 2>>>(a) __shared__ int x;";\n'
+    assert rewrite(text) == text
+
+
+@pytest.mark.parametrize(
+    ("declaration", "names"),
+    [
+        ("__shared__ int a;", ["a"]),
+        ("static __shared__ float b[4][32];", ["b"]),
+        ("__shared__ typename Reduce<T, 3>::Temp c;", ["c"]),
+        ("__shared__ bool d, e[2];", ["d", "e"]),
+        ("__shared__ alignas(16) char f[8];", ["f"]),
+        ("alignas(16) __shared__ char g[8];", ["g"]),
+        ("__shared__ union { int i; float f; } h;", ["h"]),
+    ],
+)
+def test_shared_declarations(declaration: str, names: list[str]) -> None:
+    out = rewrite("void k() {\n  " + declaration + "\n}\n")
+    assert "__shared__" not in out
+    assert "static" not in out.replace("static_cast", "")
+    for name in names:
+        assert f"auto& {name} = ::emulator::shared_memory<" in out
+
+
+def test_dynamic_shared_memory() -> None:
+    out = rewrite("void k() { extern __shared__ __align__(16) unsigned char bytes[]; }")
+    assert "unsigned char* bytes = static_cast<unsigned char*>(::emulator::dynamic" in out
+
+
+def test_ptx_with_a_meaning() -> None:
+    out = rewrite('asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(64));')
+    assert out == "::emulator::wait_for_block((id), (64), 0, {__FILE__, __LINE__});"
+
+
+def test_ptx_without_one_is_refused_by_name() -> None:
+    out = rewrite('asm volatile("mma.sync.aligned.m16n8k16 {%0}, %1;" : "=r"(a) : "r"(b));')
+    assert 'error("PTX: mma.sync.aligned.m16n8k16' in out
+
+
+def test_operands_in_parentheses_with_colons() -> None:
+    out = rewrite('asm("st.release.gpu.b32 [%1], %0;" ::"r"(a ? b : c), "l"(p));')
+    assert out == "*((p)) = (a ? b : c);"
+
+
+_PIECES = st.sampled_from(
+    [
+        "a",
+        "b<c>",
+        "<<<1, 2>>>(x)",
+        "__shared__ int s;",
+        "{",
+        "}",
+        "(",
+        ")",
+        ";",
+        "\n",
+        "//x\n",
+        '"q"',
+        "asm(",
+    ]
+)
+
+
+@given(st.lists(_PIECES, max_size=12).map("".join))
+def test_any_text_is_rewritten_or_refused(text: str) -> None:
+    try:
+        out = rewrite(text)
+    except (ValueError, IndexError):
+        return
+    assert out.count("\n") >= text.count("\n")
+
+
+@given(st.text(alphabet="ab\"'/*\n\\R( )", max_size=40))
+def test_a_mask_keeps_every_position(text: str) -> None:
+    masked = mask(text)
+    assert len(masked) == len(text)
+    assert [i for i, c in enumerate(masked) if c == "\n"] == [
+        i for i, c in enumerate(text) if c == "\n"
+    ]
+
+
+@given(st.integers(0, 6))
+def test_brackets_close_where_they_were_opened(depth: int) -> None:
+    text = "(" * depth + "[x]{y}" + ")" * depth
+    for index in range(depth):
+        assert closing(text, index) == len(text) - 1 - index

@@ -1,0 +1,123 @@
+"""The site builds without a dead link, and every command in it works."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.cli.main import make_parser
+from checks.core.config import load
+from tests.example.build import build
+from tests.site.pages import ROOT, SOURCES, write_site
+
+PAGES = SOURCES / "pages"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# What is installed and taken away, which `tests/packaging` does with the wheel.
+INSTALLS = re.compile(r"uv tool install '?specbot(\[\w+\])?'?")
+TRANSLATED = sorted([PAGES / "tutorial.md", *(p for p in (PAGES / "how-to").glob("*.md"))])
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    found = BLOCK.findall(page.read_text("utf-8"))
+    return [text for name, text in found if name == language]
+
+
+def pages() -> Iterator[Path]:
+    yield from sorted(PAGES.rglob("*.md"))
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("material", reason="the site is built with mkdocs-material")
+    write_site(tmp_path)
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict"]
+    done = subprocess.run(
+        [*command, "-f", str(tmp_path / "mkdocs.yml")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    built = {path.relative_to(tmp_path / "html").as_posix() for path in tmp_path.rglob("*.html")}
+    assert {
+        "tutorial.html",
+        "zh/tutorial.html",
+        "reference/rules/protocol.unmasked-pack.html",
+    } <= built
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `specbot` in it, this checkout's."""
+    folder = tmp_path_factory.mktemp("bin")
+    program = folder / "specbot"
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m bot "$@"\n')
+    program.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in pages() if blocks(p, "sh")], ids=lambda p: p.relative_to(PAGES).as_posix()
+)
+def test_every_command_runs(page: Path, programs: Path, tmp_path: Path) -> None:
+    """In the bundled example's clone, one block after the other, as a reader does it."""
+    clone = tmp_path / "lantern"
+    build(clone)
+    environment = os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"}
+    for block in blocks(page, "sh"):
+        done = subprocess.run(
+            ["bash", "-e", "-c", block],
+            cwd=clone,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [p for p in pages() if blocks(p, "console")],
+    ids=lambda p: p.relative_to(PAGES).as_posix(),
+)
+def test_what_cannot_run_here_is_at_least_a_command(page: Path) -> None:
+    """Commands that want GitHub, a GPU or a server: the parser takes them as they stand."""
+    parser = make_parser("en")
+    for line in "".join(blocks(page, "console")).splitlines():
+        if INSTALLS.fullmatch(line):
+            continue
+        words = shlex.split(line)
+        parser.parse_args(words[words.index("specbot") + 1 :])
+
+
+def test_every_extra_that_a_page_names_exists() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    named = set()
+    for page in pages():
+        named |= set(re.findall(r"specbot\[(\w+)\]", page.read_text("utf-8")))
+    assert named and named <= set(project["optional-dependencies"])
+
+
+def test_every_configuration_is_one() -> None:
+    for page in pages():
+        for block in blocks(page, "toml"):
+            if not block.startswith("posting"):
+                load(block)
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in TRANSLATED if ".zh." not in p.name], ids=lambda p: p.stem
+)
+def test_tutorial_and_guides_are_in_chinese_with_the_same_commands(page: Path) -> None:
+    chinese = page.with_name(f"{page.stem}.zh.md")
+    for language in ("sh", "console"):
+        assert blocks(chinese, language) == blocks(page, language)

@@ -1,0 +1,208 @@
+"""`python -m tests.workflows.faults`: what a service must bear beside its own death, one after the
+other, and nothing is lost, done twice, or left without an end.
+
+The story of `tests.workflows.crashes` is told while GitHub answers 429, 502 and 422, is slow or
+away, while the database is locked or, with PostgreSQL, ends at once and starts again, and while the
+bot is killed. `--faults N` says how many there are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import sqlalchemy as sa
+from dbos import DBOSClient
+
+from bot.db.engine import engine_for
+from tests.fake_github import Answer
+from tests.workflows.crash_story import PER_PULL
+from tests.workflows.crashes import Trial, Zygote, stage
+from tests.workflows.databases import _end_with_us, until
+
+_METHODS = ("GET", "POST", "PATCH", "PUT")
+_AWAY = 3.0
+
+
+@dataclass
+class FaultTrial(Trial):
+    """The story told to a bot that lives on through most of what happens."""
+
+    lives: bool = False
+    servers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def is_postgresql(self) -> bool:
+        return self.bot.database.startswith("postgresql")
+
+    def _life(self, zygote: Zygote) -> None:
+        if not self.lives:
+            zygote.start("one")
+            self._ready(zygote)
+            self.lives = True
+        kinds: dict[str, Callable[[Zygote], None]] = {
+            "kill": self._kill,
+            "away": self._network_away,
+            "slow": self._slow,
+            "429": lambda _: self._answered(429),
+            "502": lambda _: self._answered(502),
+            "422": lambda _: self._answered(422),
+            "lock": lambda _: self._locked(),
+        }
+        if self.is_postgresql:
+            kinds["restart"] = lambda _: self._restarted()
+        kind = self.chance.choice(sorted(kinds))
+        kinds[kind](zygote)
+        self.ended[kind] += 1
+        if zygote.died(self.chance.uniform(0.1, 1.0)):
+            self.ended["died of it"] += 1
+            self.lives = False
+        self.fake.content_writes.clear()
+        self.fake.rate_remaining = 10**9
+
+    def _kill(self, zygote: Zygote) -> None:
+        zygote.kill()
+        zygote.died(60)
+        self.lives = False
+
+    def _network_away(self, _: Zygote) -> None:
+        self._for(self.chance.uniform(0.2, _AWAY), "drop")
+
+    def _slow(self, _: Zygote) -> None:
+        self._for(self.chance.uniform(0.2, 1.0), 1.5)
+
+    def _for(self, seconds: float, what: Any) -> None:
+        """Every request goes wrong in one way for so long."""
+        when = self.chance.choice(("before", "after")) if what == "drop" else "before"
+        faults = [self.fake.fault(m, "", what, when=when, times=10**6) for m in _METHODS]
+        time.sleep(seconds)
+        for fault in faults:
+            fault.times = 0
+
+    def _answered(self, status: int) -> None:
+        """One of the next requests is refused; GitHub refuses no token with 422."""
+        method = self.chance.choice(_METHODS[:3])
+        path = "/(check-runs|reviews|comments|pulls)" if status == 422 else ""
+        headers = {"retry-after": "1"} if status == 429 else {}
+        answer = Answer(status, {"message": "no"}, headers)
+        fault = self.fake.fault(method, path, answer)
+        time.sleep(0.5)
+        fault.times = 0
+
+    def _locked(self) -> None:
+        """Somebody else has the tables, for longer than a step takes."""
+        engine = engine_for(self.bot.database)
+        with suppress(sa.exc.SQLAlchemyError), engine.begin() as connection:
+            if self.is_postgresql:
+                connection.execute(sa.text("LOCK TABLE specbot_pulls, specbot_writes"))
+            else:
+                connection.exec_driver_sql("BEGIN EXCLUSIVE")
+            time.sleep(self.chance.uniform(0.2, 2.0))
+        engine.dispose()
+
+    def _restarted(self) -> None:
+        """PostgreSQL ends at once, as in a power cut, and starts again."""
+        engine = engine_for(self.bot.database)
+        try:
+            with engine.connect() as connection:
+                data = Path(connection.execute(sa.text("SHOW data_directory")).scalar_one())
+        except sa.exc.SQLAlchemyError:
+            return
+        finally:
+            engine.dispose()
+        command = (data / "postmaster.opts").read_text().replace('"', "").split()
+        process = int((data / "postmaster.pid").read_text().split()[0])
+        os.kill(process, signal.SIGQUIT)
+        until(lambda: not (data / "postmaster.pid").exists() or _is_gone(process), 30)
+        time.sleep(self.chance.uniform(0.0, _AWAY))
+        user: dict[str, Any] = (
+            {} if os.getuid() else {"user": "postgres", "group": "postgres", "extra_groups": []}
+        )
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": data}
+        self.servers.append(subprocess.Popen(command, preexec_fn=_end_with_us, **quiet, **user))
+
+    def unfinished(self) -> list[str]:
+        """Work that ended in an error and was not done since."""
+        client = DBOSClient(system_database_url=self.bot.database)
+        failed = client.list_workflows(status=["ERROR"], load_input=False)
+        done = {w.workflow_id for w in client.list_workflows(status=["SUCCESS"], load_input=False)}
+        client.destroy()
+        return [
+            f"{w.name} {w.workflow_id} ended in an error: {w.error}"
+            for w in failed
+            if not any(f"{w.workflow_id.split('~')[0]}~{n}" in done for n in range(1, 6))
+        ]
+
+    def close(self) -> None:
+        for server in self.servers:
+            with suppress(ProcessLookupError):
+                server.send_signal(signal.SIGINT)
+            server.wait()
+
+
+def _is_gone(process: int) -> bool:
+    """Whether it has ended, whether or not its parent asked how."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(") ", 1)[1][0] == "Z"
+    except OSError:
+        return True
+
+
+@contextmanager
+def _trial(
+    faults: int, pulls: int, seed: int, database: str, seconds: float
+) -> Iterator[FaultTrial]:
+    with stage(database) as (fake, bot):
+        bot.settings |= {
+            "SPECBOT_RETRY_FAILED_EVERY": "2",
+            "SPECBOT_RECONCILE_EVERY": "10",
+            "SPECBOT_REDELIVER_EVERY": "10",
+        }
+        trial = FaultTrial(fake, bot, faults, pulls, time.monotonic() + seconds, Random(seed))
+        try:
+            yield trial
+        finally:
+            trial.close()
+
+
+def tried(
+    faults: int, pulls: int, seed: int, database: str, seconds: float = 1e9
+) -> tuple[list[str], Counter[str]]:
+    """What was wrong, and which faults there were."""
+    with _trial(faults, pulls, seed, database, seconds) as trial:
+        found = trial.run()
+        return [*found, *trial.unfinished()], trial.ended
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.workflows.faults", description=__doc__.split("\n\n")[0]
+    )
+    add = parser.add_argument
+    add("--faults", type=int, default=2000, metavar="N", help="how many (default 2000)")
+    add("--pulls", type=int, default=20, metavar="N", help=f"of {PER_PULL} deliveries each")
+    add("--seed", type=int, default=7, metavar="N", help="another seed, other faults (default 7)")
+    add("--database", choices=("sqlite", "postgresql"), default="sqlite")
+    add("--seconds", type=float, default=1e9, metavar="S", help="no more faults after so long")
+    args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    found, kinds = tried(args.faults, args.pulls, args.seed, args.database, args.seconds)
+    told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    print(f"{args.database}, seed {args.seed}: {args.pulls * PER_PULL} deliveries, {told}")
+    print("\n".join(found) or "nothing lost, nothing twice, nothing without an end")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

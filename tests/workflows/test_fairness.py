@@ -1,0 +1,93 @@
+"""What a stranger costs others: no more than one review's time, and a share of the hour's
+writes."""
+
+from __future__ import annotations
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.db.engine import engine_for
+from bot.db.moments import Limit, first_free
+from bot.db.rate_limits import Payer, WriteLedger
+from bot.github.app import Endpoint
+from bot.github.check import MOST_ANNOTATIONS
+from tests.fake_github import people
+from tests.workflows.conftest import ended, small, until
+from tests.workflows.test_commands import answers
+
+HOUR = 3600.0
+STRANGER, NORMAL = Payer(1, "octo/engine"), Payer(2, "octo/engine")
+
+
+def ledger(folder, hourly: int = 40) -> WriteLedger:
+    return WriteLedger(
+        engine_for(f"sqlite:///{folder}/writes.sqlite"), Endpoint(gap=0.0, hourly=hourly)
+    )
+
+
+def test_one_account_gets_a_quarter_of_the_hour(tmp_path):
+    writes = ledger(tmp_path)
+    waits = [writes.reserve(9, f"w{n}", 2.0, STRANGER) for n in range(40)]
+    assert sum(wait <= 0.01 for wait in waits) == 10
+    assert all(wait > HOUR - 60 for wait in waits[10:])
+    assert writes.reserve(9, "normal", 2.0, NORMAL) <= 0.01
+
+
+def test_who_has_promised_moments_hours_ahead_is_not_in_the_way(tmp_path):
+    writes = ledger(tmp_path, hourly=8)
+    for n in range(30):
+        writes.reserve(9, f"w{n}", 2.0, STRANGER)
+    assert [writes.reserve(9, f"n{n}", 2.0, NORMAL) <= 0.01 for n in range(2)] == [True] * 2
+
+
+def test_one_repository_leaves_a_quarter_to_the_others(tmp_path):
+    writes = ledger(tmp_path)
+    waits = [writes.reserve(9, None, 2.0, Payer(n, "octo/engine")) for n in range(40)]
+    assert sum(wait <= 0.01 for wait in waits) == 30
+    assert writes.reserve(9, None, 2.0, Payer(99, "octo/other")) <= 0.01
+
+
+@given(
+    st.lists(st.integers(0, 3 * 3600), max_size=60),
+    st.integers(1, 6),
+    st.integers(0, 3 * 3600),
+)
+def test_a_free_moment_breaks_no_limit(times, most, now):
+    times = sorted(times)
+    moment = first_free(now, [Limit(times, most, 0.5)])
+    assert moment >= now
+    assert all(abs(moment - taken) >= 0.499 for taken in times)
+    assert sum(moment - HOUR < taken <= moment for taken in times) < most
+
+
+def test_many_findings_are_one_write(fake, bot, tmp_path):
+    """And the check run is ended with the weightiest of them."""
+    repo = small(fake)
+    step = "\n\ndef step_{0}(accept_num{1}):\n    return accept_num\n"
+    for branch, more in (("main", ""), ("many", ", unused_{0}")):
+        text = "".join(step.format(n, more.format(n)) for n in range(120))
+        repo.git.commit(branch, {"engine/spec_decode/many.py": text}, parent="main")
+    pull = people.open_pull(fake, repo, "many", send=False)
+    bot.start()
+    people.say(fake, repo, pull, "opened")
+    until(lambda: ended(repo, pull.head_sha))
+    (check,) = repo.check_runs
+    assert len(check.annotations) == MOST_ANNOTATIONS
+    assert len([r for r in fake.requests if r.method == "PATCH" and "/check-runs/" in r.path]) == 1
+
+
+def test_a_long_queue_of_one_is_no_longer_way_for_another(fake, bot):
+    """Forty commands of a stranger wait, on one place; another one's is answered among the first."""
+    repo, other = small(fake), small(fake)
+    pulls = [
+        people.open_pull(fake, one, "feature", draft=True, send=False) for one in (repo, other)
+    ]
+    asked = [people.comment(fake, repo, pulls[0], "eve", "/help") for _ in range(40)]
+    bot.start()
+    begun = time.monotonic()
+    told = people.comment(fake, other, pulls[1], "ada", "/help")
+    until(lambda: answers(fake, pulls[1], told))
+    assert time.monotonic() > begun
+    assert sum(bool(answers(fake, pulls[0], one)) for one in asked) < 20
