@@ -115,18 +115,18 @@ def background_blocks(report: Report, words: Catalog) -> Iterator[Block]:
 
 
 def _quiet_rules(report: Report) -> list[str]:
-    """The rules that ran and found nothing.
+    """The rules that had something to look at and found nothing.
 
-    Conventions ran only where the pull request is known.
+    Conventions look at the pull request, device rules at what executed code did.
     """
+    change = report.review.change
+    blind = []
+    if not change.pull.known:
+        blind.append("convention.")
+    if not change.observations:
+        blind.append("device.")
     loud = {finding.rule for finding in report.review.findings}
-    pull_known = report.review.change.pull.known
-    quiet = []
-    for rule in report.rules:
-        is_convention = rule.startswith("convention.")
-        if rule not in loud and (pull_known or not is_convention):
-            quiet.append(rule)
-    return quiet
+    return [rule for rule in report.rules if rule not in loud and not rule.startswith(tuple(blind))]
 
 
 def closing_blocks(report: Report, words: Catalog) -> Iterator[Block]:

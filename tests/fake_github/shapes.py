@@ -163,9 +163,9 @@ def review_comment(one: state.ReviewComment, model: Any = m.PullRequestReviewCom
     return fill(model, known | ({"in_reply_to_id": one.in_reply_to} if one.in_reply_to else {}))
 
 
-def check_run(one: state.CheckRun) -> Json:
+def check_run(one: state.CheckRun, model: Any = m.CheckRun) -> Json:
     return fill(
-        m.CheckRun,
+        model,
         {
             "id": one.id,
             "node_id": one.node_id,

@@ -73,6 +73,11 @@ def opposite(vocab: int, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
     return target.to(DEVICE), draft.to(DEVICE)
 
 
+def starts(rows: int) -> torch.Tensor:
+    """int32 [DRAWS + 1]: where the rows of each request begin, ``rows`` of them each."""
+    return torch.arange(DRAWS + 1, dtype=torch.int32, device=DEVICE) * rows
+
+
 def make(
     strategy: Strategy,
     dense: bool,
@@ -81,7 +86,7 @@ def make(
     temperature: float,
     masked: bool = False,
 ) -> VerifyInputs:
-    """Every request at the same rows, each with its own seed."""
+    """Every request has the same logits, in rows of its own, and its own seed."""
     target, draft = opposite(vocab, drafts + 1)
     draft = draft[:drafts]
     warm = torch.full((DRAWS,), temperature, device=DEVICE)
@@ -102,16 +107,16 @@ def make(
     return VerifyInputs(
         step_input_ids=torch.stack([zero, *columns], dim=1),
         seq_lens_this_time=torch.full((DRAWS,), drafts + 1, dtype=torch.int32, device=DEVICE),
-        cu_seqlens_q_output=torch.zeros(DRAWS + 1, dtype=torch.int32, device=DEVICE),
+        cu_seqlens_q_output=starts(drafts + 1),
         step_idx=zero + 5,
         max_dec_len=zero + 99,
         end_tokens=zero[:0],
         seeds=seeds,
-        target_logits=target,
+        target_logits=target.repeat(DRAWS, 1),
         draft_logits=draft.expand(DRAWS, drafts, vocab) if dense else None,
         temperature=warm,
-        target_cut_logit=cuts[0][0] if masked else None,
-        target_cut_id=cuts[0][1] if masked else None,
+        target_cut_logit=cuts[0][0].repeat(DRAWS) if masked else None,
+        target_cut_id=cuts[0][1].repeat(DRAWS) if masked else None,
         draft_cut_logit=cuts[1][0].expand(DRAWS, drafts) if masked and dense else None,
         draft_cut_id=cuts[1][1].expand(DRAWS, drafts) if masked and dense else None,
         candidate_ids=None,
@@ -184,16 +189,14 @@ def test_pairs_follow_the_chain() -> None:
     after = (torch.randn(vocab, vocab, generator=gen) * 1.2).to(DEVICE)
     first = one.target_logits[:1]
     x = one.step_input_ids[:, 1]
-    # Rows of request b: the common first row, then the one that follows its draft. One block per
-    # draft token.
-    rows = torch.stack([first.expand(vocab, vocab), after], dim=1).flatten(0, 1)
-    cu = torch.cat([2 * x, x[:1] * 0 + 2 * vocab]).int()
-    tokens, count = run(replace(one, target_logits=rows, cu_seqlens_q_output=cu))
+    # Rows of request b: the common first row, then the one that follows its draft.
+    rows = torch.stack([first.expand(DRAWS, vocab), after[x]], dim=1).flatten(0, 1)
+    tokens, count = run(replace(one, target_logits=rows))
     alone = run(
         replace(
             one,
-            target_logits=after,
-            cu_seqlens_q_output=torch.cat([tokens[:, 0], tokens[:1, 0]]).int(),
+            target_logits=after[tokens[:, 0]],
+            cu_seqlens_q_output=starts(1),
             seq_lens_this_time=torch.ones_like(one.seq_lens_this_time),
             step_idx=one.step_idx + 1,
         )
@@ -248,7 +251,8 @@ def _topp(patch: pytest.MonkeyPatch, given: VerifyInputs) -> VerifyInputs:
     """FastDeploy's default strategy, which is documented as not lossless: candidates are the best
     four."""
     few = 3000  # enough for so large a bias, and the law walks TOPP request by request
-    p = given.target_logits.double().softmax(1)
+    rows = few * given.step_input_ids.shape[1]
+    p = given.target_logits[:rows].double().softmax(1)
     best = p.topk(4, dim=1)
     lens = torch.full((len(p),), 4, dtype=torch.int32, device=DEVICE)
     names = (

@@ -102,7 +102,7 @@ def test_requests_on_one_side_alone_are_named(save, base, capsysbinary):
     code, told = verdict(capsysbinary, *paths)
     assert (code, told["verdict"]) == (1, "inconclusive")
     assert told["counts"]["only-base"] == 1
-    assert diff(*paths, "--lang", "en") == 1
+    assert diff(*paths, "--lang", "en", "--verbose") == 1
     assert b"`request-30`" in capsysbinary.readouterr().out
 
 
@@ -131,7 +131,8 @@ def test_reports_for_people(save, base, logits, capsysbinary, language, form):
         swap(r, accept_num=a, origin=replace(r.origin, engine_version="2"))
         for r, a in zip(head, steps, strict=True)
     ]
-    assert diff(save("base", base), save("head", head), "--lang", language, "--format", form) == 1
+    how = ("--lang", language, "--format", form, "--verbose")
+    assert diff(save("base", base), save("head", head), *how) == 1
     out = capsysbinary.readouterr().out.decode()
     assert "regression" in out
     assert re.search(r"`request-\d+`", out)

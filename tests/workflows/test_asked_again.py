@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import githubkit_schemas.v2026_03_10.models as m
 import pytest
 
 from bot.github.app import App, Endpoint
@@ -15,7 +16,7 @@ def test_run_again_runs_again(fake, bot):
     bot.start()
     pull = people.open_pull(fake, repo, "feature")
     until(lambda: ended(repo, pull.head_sha))
-    run = shapes.check_run(repo.check_runs[0])
+    run = shapes.check_run(repo.check_runs[0], m.CheckRunWithSimpleCheckSuite)
     people.webhook(fake, repo, "check_run", {"action": "rerequested", "check_run": run}, "ada")
     until(
         lambda: len(repo.check_runs) == 2 and all(c.status == "completed" for c in repo.check_runs)

@@ -65,8 +65,8 @@ def test_a_free_moment_breaks_no_limit(times, most, now):
 def test_many_findings_are_one_write(fake, bot, tmp_path):
     """And the check run is ended with the weightiest of them."""
     repo = small(fake)
-    step = "\n\ndef step_{0}(accept_num{1}):\n    return accept_num\n"
-    for branch, more in (("main", ""), ("many", ", unused_{0}")):
+    step = "\n\ndef step_{0}(accept_num):\n    return accept_num{1}\n"
+    for branch, more in (("main", ""), ("many", " + unknown_{0}")):
         text = "".join(step.format(n, more.format(n)) for n in range(120))
         repo.git.commit(branch, {"engine/spec_decode/many.py": text}, parent="main")
     pull = people.open_pull(fake, repo, "many", send=False)
