@@ -19,8 +19,8 @@ from checks.core.finding import (
 from checks.domain.calls.binding import Misfit
 from checks.domain.calls.misfits import WrongCall, wrong_calls
 from checks.domain.calls.targets import called_name
+from checks.domain.source_search import code_line
 from checks.lang.ir import expr as E
-from checks.rules.sync._source import code_line
 
 
 def misfit_findings(

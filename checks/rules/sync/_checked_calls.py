@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.domain.calls.sites import CallSite, calls_of_name, calls_to_check
+from checks.domain.source_search import changed_python_functions
 from checks.lang.ir.source_file import Function
 from checks.rules.sync._none_uses import needs_new_parameter, passes_optional_on
-from checks.rules.sync._source import changed_python_functions
 
 
 def calls_with_options(change: ChangeSet, config: Config) -> Iterator[CallSite]:

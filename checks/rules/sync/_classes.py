@@ -11,8 +11,8 @@ from checks.core.config import Config
 from checks.core.finding import Definition, Location
 from checks.core.words import word_regex
 from checks.domain.keys import changed_python_files
+from checks.domain.source_search import code_line
 from checks.lang.ir.source_file import Class, SourceFile
-from checks.rules.sync._source import code_line
 
 _SELF_ASSIGNMENT = re.compile(rf"{word_regex('self')}\.(\w+)\b[^=\n]*=[^=]")
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from checks.domain.hardware_reach import switch_words
 from checks.domain.ops import calls_of
+from checks.domain.source_search import functions_matching, whole_word
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.sync._platform_imports import PlatformImports
-from checks.rules.sync._source import functions_matching, whole_word
 
 Guards = tuple[E.Expr, ...]
 

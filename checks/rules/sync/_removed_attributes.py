@@ -11,6 +11,7 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, DerivationStep, Finding, Location, Message, Severity
 from checks.core.tree import WordMatch
 from checks.domain.keys import may_assign
+from checks.domain.source_search import product_lines
 from checks.lang.ir.source_file import Class, SourceFile
 from checks.rules.sync._classes import (
     ChangedClass,
@@ -21,7 +22,6 @@ from checks.rules.sync._classes import (
     methods_of,
     object_name,
 )
-from checks.rules.sync._source import product_lines
 
 _ANSWERS_FOR_ANY_NAME = ("__getattr", "__dict__", "setattr(self")
 

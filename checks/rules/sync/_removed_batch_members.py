@@ -10,6 +10,7 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.domain.keys import KeyUse, asks_platform, calling_files, is_key_tested, key_uses
 from checks.domain.ops import functions_calling
+from checks.domain.source_search import units_at
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Class, Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
@@ -19,7 +20,6 @@ from checks.rules.sync._classes import (
     class_definition,
     class_place,
 )
-from checks.rules.sync._source import units_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
+from checks.domain.source_search import code_line
 from checks.lang.ir.source_file import Class, Function, SourceFile
-from checks.rules.sync._source import code_line
 
 
 def make_finding(

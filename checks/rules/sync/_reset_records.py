@@ -10,10 +10,10 @@ from checks.core.config import Config
 from checks.core.finding import Finding, Location
 from checks.core.words import as_bytes, word_regex
 from checks.domain.keys import product_files
+from checks.domain.source_search import whole_word
 from checks.lang.ir.source_file import Class, SourceFile
 from checks.rules.sync._classes import ChangedClass, changed_classes, fields_of, object_name
 from checks.rules.sync._reset_finding import make_finding
-from checks.rules.sync._source import whole_word
 
 # A function goes through a record when it sets this many of its fields, and names this share of
 # them.

@@ -36,10 +36,10 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.domain.ops import calls_of, statement_expressions
+from checks.domain.source_search import changed_python_functions, units_at
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Class, Function, SourceFile
 from checks.rules.sync._classes import attributes_of
-from checks.rules.sync._source import changed_python_functions, units_at
 
 ID = "sync.kind-only-attribute"
 

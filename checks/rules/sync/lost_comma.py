@@ -34,6 +34,7 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
 from checks.domain.ops import calls_of
+from checks.domain.source_search import changed_python_functions
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
 from checks.rules.sync import (
@@ -44,7 +45,6 @@ from checks.rules.sync import (
 )
 from checks.rules.sync._call_rules import ARGUMENT_RULES
 from checks.rules.sync._line_priority import one_per_line
-from checks.rules.sync._source import changed_python_functions
 
 ID = "sync.lost-comma"
 

@@ -45,9 +45,9 @@ from checks.core.finding import (
 )
 from checks.domain.keys import changed_python_files, key_uses, product_files
 from checks.domain.ops import statement_expressions
+from checks.domain.source_search import code_line, functions_matching, whole_word
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.rules.sync._source import code_line, functions_matching, whole_word
 
 ID = "sync.lost-dimension"
 

@@ -43,11 +43,7 @@ from checks.domain.keys import (
     may_assign,
     product_files,
 )
-from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, SourceFile
-from checks.lang.ir.stmt import ExprStmt, GuardedStmt, guarded_statements
-from checks.rules.sync._arrays import is_new_array
-from checks.rules.sync._source import (
+from checks.domain.source_search import (
     changed_python_functions,
     code_line,
     functions_matching,
@@ -55,6 +51,10 @@ from checks.rules.sync._source import (
     units_at,
     whole_word,
 )
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import ExprStmt, GuardedStmt, guarded_statements
+from checks.rules.sync._arrays import is_new_array
 
 ID = "sync.lost-writer"
 

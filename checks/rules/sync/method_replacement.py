@@ -37,18 +37,18 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
 from checks.core.words import as_bytes, contains_word
 from checks.domain.keys import product_files
+from checks.domain.source_search import (
+    changed_python_functions,
+    code_line,
+    functions_matching,
+    whole_word,
+)
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
 from checks.rules.sync import return_arity, unchecked_none
 from checks.rules.sync._call_rules import ARGUMENT_RULES
 from checks.rules.sync._line_priority import one_per_line
-from checks.rules.sync._source import (
-    changed_python_functions,
-    code_line,
-    functions_matching,
-    whole_word,
-)
 
 ID = "sync.method-replacement"
 

@@ -38,7 +38,7 @@ from checks.core.finding import Confidence, Definition, Finding, Location, Sever
 from checks.domain.calls.labels import Misplacement
 from checks.domain.calls.misfits import WrongCall, wrong_calls
 from checks.domain.calls.targets import called_name
-from checks.rules.sync._source import code_line
+from checks.domain.source_search import code_line
 
 ID = "sync.misplaced-argument"
 

@@ -37,12 +37,12 @@ from checks.core.finding import Confidence, Finding, Location, Message, Severity
 from checks.core.words import as_bytes, contains_word, word_regex
 from checks.domain.keys import KeyUse, asks_platform, is_key_tested, key_uses
 from checks.domain.siblings import base_unit
-from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Param, SourceFile
-from checks.rules.sync._source import (
+from checks.domain.source_search import (
     changed_python_functions,
     imports_from,
 )
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Param, SourceFile
 
 ID = "sync.missing-allocation"
 

@@ -42,24 +42,24 @@ from typing import TypeAlias
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity, Sibling
-from checks.domain.siblings import base_unit, changed_functions_with_siblings, sibling_files
-from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, SourceFile
-from checks.rules.sync._alterations import Alteration, alterations
-from checks.rules.sync._prerequisites import asks_hardware, missing_names
-from checks.rules.sync._refactors import is_only_rerouted, is_refactor
-from checks.rules.sync._source import code_line
-from checks.rules.sync._stale_copy import StaleCopy
-from checks.rules.sync._stale_copy_groups import (
+from checks.domain.copies.alterations import Alteration, alterations
+from checks.domain.copies.prerequisites import asks_hardware, missing_names
+from checks.domain.copies.refactors import is_only_rerouted, is_refactor
+from checks.domain.copies.stale_copy import StaleCopy
+from checks.domain.copies.stale_copy_groups import (
     Aspect,
     aspect_of,
     group_copies,
     one_per_statement,
     prominence,
 )
-from checks.rules.sync._stale_copy_search import StaleCopySearch
-from checks.rules.sync._transplant import differing_code, transplant
-from checks.rules.sync._why_unaffected import why_unaffected
+from checks.domain.copies.stale_copy_search import StaleCopySearch
+from checks.domain.copies.transplant import differing_code, transplant
+from checks.domain.copies.why_unaffected import why_unaffected
+from checks.domain.siblings import base_unit, changed_functions_with_siblings, sibling_files
+from checks.domain.source_search import code_line
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, SourceFile
 
 ID = "sync.model-runner"
 

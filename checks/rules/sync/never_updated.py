@@ -38,16 +38,16 @@ from checks.core.finding import Confidence, DerivationStep, Finding, Location, M
 from checks.domain.keys import KeyUse, key_uses, product_files
 from checks.domain.ops import OpInfo, Ops, calls_of
 from checks.domain.siblings import HardwareNames, base_unit
-from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, SourceFile
-from checks.lang.ir.stmt import Assign, Stmt, guarded_statements
-from checks.rules.sync._arrays import is_new_array
-from checks.rules.sync._source import (
+from checks.domain.source_search import (
     changed_python_functions,
     code_line,
     functions_matching,
     units_at,
 )
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, Stmt, guarded_statements
+from checks.rules.sync._arrays import is_new_array
 
 ID = "sync.never-updated"
 

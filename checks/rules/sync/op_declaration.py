@@ -34,9 +34,9 @@ from checks.core.change import ChangeSet
 from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
+from checks.domain.source_search import changed_cpp_functions, code_line, units_at
 from checks.lang.ir.source_file import Binding, Declaration, Function, SourceFile
 from checks.rules.sync._cpp_types import certainly_differ
-from checks.rules.sync._source import changed_cpp_functions, code_line, units_at
 
 ID = "sync.op-declaration"
 

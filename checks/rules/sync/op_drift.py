@@ -38,17 +38,17 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity, Sibling
-from checks.lang.ir import expr as E
-from checks.lang.source import language
-from checks.rules.sync._device_alterations import DeviceAlteration
-from checks.rules.sync._device_transplant import transplant_all
-from checks.rules.sync._op_copies import find_copies
-from checks.rules.sync._unchanged_copies import (
+from checks.domain.copies.device_alterations import DeviceAlteration
+from checks.domain.copies.device_transplant import transplant_all
+from checks.domain.copies.op_copies import find_copies
+from checks.domain.copies.unchanged_copies import (
     UnchangedCopy,
     effect_code,
     find_unchanged_copies,
     unchanged_copies_in,
 )
+from checks.lang.ir import expr as E
+from checks.lang.source import language
 
 ID = "sync.op-drift"
 

@@ -41,6 +41,10 @@ from checks.core.finding import Confidence, Definition, Finding, Location, Messa
 from checks.domain.hardware_reach import is_refused
 from checks.domain.ops import calls_of
 from checks.domain.siblings import base_unit
+from checks.domain.source_search import (
+    changed_python_functions,
+    code_line,
+)
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, Import, SourceFile
 from checks.rules.sync import method_replacement, return_arity, unchecked_none
@@ -48,10 +52,6 @@ from checks.rules.sync._call_rules import ARGUMENT_RULES
 from checks.rules.sync._line_priority import one_per_line
 from checks.rules.sync._platform_imports import PlatformImports
 from checks.rules.sync._platform_reach import CallOnAllHardware, FileBefore
-from checks.rules.sync._source import (
-    changed_python_functions,
-    code_line,
-)
 
 ID = "sync.platform-only-import"
 

@@ -45,10 +45,10 @@ from checks.domain.keys import (
     key_uses,
 )
 from checks.domain.siblings import HardwareNames
+from checks.domain.source_search import changed_python_functions, code_line, functions_matching
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import If, Raise, guarded_statements, negate
-from checks.rules.sync._source import changed_python_functions, code_line, functions_matching
 
 ID = "sync.platform-only-key"
 

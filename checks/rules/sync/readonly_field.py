@@ -37,11 +37,11 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
+from checks.domain.source_search import changed_python_functions, product_lines
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Class, Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
 from checks.rules.sync._classes import class_definition, class_place, fields_of
-from checks.rules.sync._source import changed_python_functions, product_lines
 
 ID = "sync.readonly-field"
 

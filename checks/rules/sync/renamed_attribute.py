@@ -33,12 +33,12 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity, Sibling
+from checks.domain.copies.symbols import count_symbols
 from checks.domain.siblings import changed_functions_with_siblings, sibling_files
+from checks.domain.source_search import code_line, functions_matching, whole_word
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
-from checks.rules.sync._source import code_line, functions_matching, whole_word
-from checks.rules.sync._symbols import count_symbols
 
 ID = "sync.renamed-attribute"
 

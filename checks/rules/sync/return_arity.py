@@ -43,6 +43,7 @@ from checks.domain.calls.returns import (
 from checks.domain.calls.targets import CallTargets, called_name
 from checks.domain.keys import calling_files
 from checks.domain.ops import Ops, functions_calling
+from checks.domain.source_search import code_line
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import Return, guarded_statements
@@ -50,7 +51,6 @@ from checks.lang.source import language
 from checks.rules.sync import unchecked_none
 from checks.rules.sync._call_rules import ARGUMENT_RULES
 from checks.rules.sync._line_priority import one_per_line
-from checks.rules.sync._source import code_line
 
 ID = "sync.return-arity"
 

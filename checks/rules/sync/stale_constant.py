@@ -33,11 +33,11 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config, matches
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
+from checks.domain.copies.op_copies import find_copies
+from checks.domain.source_search import code_line, units_at
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
-from checks.rules.sync._op_copies import find_copies
-from checks.rules.sync._source import code_line, units_at
 
 ID = "sync.stale-constant"
 

@@ -40,12 +40,12 @@ from checks.domain.calls.binding import find_misfit
 from checks.domain.calls.sites import CallSite
 from checks.domain.calls.targets import CallTarget, CallTargets, called_name
 from checks.domain.ops import arguments
+from checks.domain.source_search import code_line
 from checks.lang.ir import expr as E
 from checks.rules.sync._call_rules import ARGUMENT_RULES
 from checks.rules.sync._checked_calls import calls_with_options
 from checks.rules.sync._line_priority import one_per_line
 from checks.rules.sync._none_uses import unchecked_use_through_calls
-from checks.rules.sync._source import code_line
 
 ID = "sync.unchecked-none"
 

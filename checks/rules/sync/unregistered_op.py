@@ -35,9 +35,9 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
 from checks.core.tree import WordMatch
 from checks.domain.ops import OpInfo, Ops
+from checks.domain.source_search import code_line, whole_word
 from checks.lang.ir.source_file import Import, Op, SourceFile
 from checks.lang.source import language
-from checks.rules.sync._source import code_line, whole_word
 
 ID = "sync.unregistered-op"
 

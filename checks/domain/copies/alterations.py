@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from checks.domain.copies.effects import Effect, EnumTest, effects
+from checks.domain.copies.symbols import count_common_symbols, count_symbols
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.rules.sync._effects import Effect, EnumTest, effects
-from checks.rules.sync._symbols import count_common_symbols, count_symbols
 
 # A new call or condition takes the place of a gone one where it keeps this share of it.
 LEAST_SHARE_KEPT = 0.5

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checks.core.finding import Confidence, Location
+from checks.domain.copies.alterations import Alteration, share_of_arguments
+from checks.domain.copies.effects import Effect, EnumTest, effects
+from checks.domain.copies.symbols import count_symbols
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.rules.sync._alterations import Alteration, share_of_arguments
-from checks.rules.sync._effects import Effect, EnumTest, effects
-from checks.rules.sync._symbols import count_symbols
 
 # Forms of fewer names and constants are the same by chance; the values of local variables even more
 # so.

@@ -11,20 +11,20 @@ from checks.core.config import Config
 from checks.core.words import as_bytes, word_regex
 from checks.domain.calls.binding import find_misfit
 from checks.domain.calls.targets import CallTargets
-from checks.domain.hardware_reach import FieldReaders
-from checks.domain.siblings import HardwareNames, counterparts
-from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, SourceFile
-from checks.rules.sync._alterations import Alteration
-from checks.rules.sync._exemptions import (
+from checks.domain.copies.alterations import Alteration
+from checks.domain.copies.exemptions import (
     adapted_line,
     is_none_when_off,
     never_sets_keys,
     nothing_reads_added,
     own_code_reads_removed,
 )
-from checks.rules.sync._prerequisites import calls_something_else, has_word, missing_names
-from checks.rules.sync._stale_copy import StaleCopy, stale_copies_in
+from checks.domain.copies.prerequisites import calls_something_else, has_word, missing_names
+from checks.domain.copies.stale_copy import StaleCopy, stale_copies_in
+from checks.domain.hardware_reach import FieldReaders
+from checks.domain.siblings import HardwareNames, counterparts
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, SourceFile
 
 
 @dataclass(frozen=True, slots=True)

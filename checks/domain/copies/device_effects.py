@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from checks.domain.copies.symbols import count_symbols
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import Assign, ExprStmt, For, GuardedStmt, If, Return, guarded_statements
-from checks.rules.sync._symbols import count_symbols
 
 _INTEGER_BITS = {
     "int": 32,

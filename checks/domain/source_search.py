@@ -1,6 +1,4 @@
-"""What the rules of this family ask of source: changed functions, their text, and where a word
-stands.
-"""
+"""What rules ask of source: changed functions, their text, and where a word stands."""
 
 from __future__ import annotations
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
 from checks.core.finding import Side
+from checks.domain.copies.alterations import Alteration
+from checks.domain.source_search import functions_matching
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
-from checks.rules.sync._alterations import Alteration
-from checks.rules.sync._source import functions_matching
 
 # How often names are replaced by what they were given.
 _MOST_EXPANSIONS = 3

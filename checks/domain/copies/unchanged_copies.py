@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Location, Side
+from checks.domain.copies.device_alterations import DeviceAlteration, device_alterations
+from checks.domain.copies.device_effects import DeviceEffect, device_effects
+from checks.domain.copies.op_copies import find_copies
 from checks.domain.siblings import LEAST_SHARED_GRAMS, base_unit, shared_grams
+from checks.domain.source_search import changed_cpp_functions, units_at
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.rules.sync._device_alterations import DeviceAlteration, device_alterations
-from checks.rules.sync._device_effects import DeviceEffect, device_effects
-from checks.rules.sync._op_copies import find_copies
-from checks.rules.sync._source import changed_cpp_functions, units_at
 
 # Effects of fewer names and constants, or of one name alone, are the same by chance.
 _LEAST_SYMBOLS = 3

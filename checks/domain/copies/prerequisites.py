@@ -6,11 +6,11 @@ import re
 
 from checks.core.words import as_bytes, contains_word
 from checks.domain.calls.names import bound_names
+from checks.domain.copies.alterations import Alteration
+from checks.domain.copies.effects import BUILTINS
 from checks.domain.keys import asks_platform
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.rules.sync._alterations import Alteration
-from checks.rules.sync._effects import BUILTINS
 
 _KEY_IN_QUOTES = re.compile(r"([\"'])\w+\1")
 

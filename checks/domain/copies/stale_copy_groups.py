@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from checks.core.finding import Confidence
-from checks.rules.sync._alterations import Alteration
-from checks.rules.sync._effects import EnumTest
-from checks.rules.sync._stale_copy import StaleCopy
-from checks.rules.sync._symbols import count_symbols
+from checks.domain.copies.alterations import Alteration
+from checks.domain.copies.effects import EnumTest
+from checks.domain.copies.stale_copy import StaleCopy
+from checks.domain.copies.symbols import count_symbols
 
 # What a change altered, whichever function it did it in.
 Aspect: TypeAlias = tuple[object, ...]

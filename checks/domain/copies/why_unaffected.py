@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 
 from checks.core.finding import Location, Message, Sibling
+from checks.domain.copies.alterations import Alteration
+from checks.domain.copies.effects import Effect, EnumTest, effects
+from checks.domain.copies.exemptions import adapted_line, nothing_reads_added
+from checks.domain.copies.prerequisites import missing_names
 from checks.domain.hardware_reach import FieldReaders
 from checks.domain.siblings import HardwareNames, counterparts, sibling_files
+from checks.domain.source_search import code_line, imports_from
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.rules.sync._alterations import Alteration
-from checks.rules.sync._effects import Effect, EnumTest, effects
-from checks.rules.sync._exemptions import adapted_line, nothing_reads_added
-from checks.rules.sync._prerequisites import missing_names
-from checks.rules.sync._source import code_line, imports_from
 
 
 def why_unaffected(

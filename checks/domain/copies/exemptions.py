@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
+from checks.domain.copies.alterations import Alteration
 from checks.domain.hardware_reach import FieldReaders
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
-from checks.rules.sync._alterations import Alteration
 
 _KEY_ASSIGNMENT = re.compile(r"\[[\"'](\w+)[\"']\]\s*=[^=]")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 
 from checks.core.finding import Edit
+from checks.domain.copies.alterations import Alteration
+from checks.domain.copies.effects import Effect
 from checks.lang.ir.source_file import SourceFile
-from checks.rules.sync._alterations import Alteration
-from checks.rules.sync._effects import Effect
 
 
 def transplant(

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Edit, Fix
+from checks.domain.copies.unchanged_copies import UnchangedCopy
 from checks.domain.siblings import base_unit
-from checks.rules.sync._source import whole_word
-from checks.rules.sync._unchanged_copies import UnchangedCopy
+from checks.domain.source_search import whole_word
 
 
 def transplant_all(copies: list[UnchangedCopy], change: ChangeSet) -> Fix | None:

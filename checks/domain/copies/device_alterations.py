@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from checks.domain.copies.device_effects import DeviceEffect, device_effects
+from checks.domain.copies.symbols import count_common_symbols, count_symbols
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
-from checks.rules.sync._device_effects import DeviceEffect, device_effects
-from checks.rules.sync._symbols import count_common_symbols, count_symbols
 
 # A function of which more is gone was written anew: there is no old form that a copy should follow.
 _MOST_GONE = 10
