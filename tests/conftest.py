@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -68,6 +69,8 @@ def _files_of_checkout() -> set[str]:
 def _environment() -> dict[str, str]:
     environment = dict(os.environ)
     environment.pop(_PYTEST_VARIABLE, None)
+    # Python looks up the variable once, and remembers what it said.
+    environment["TMPDIR"] = tempfile.gettempdir()
     return environment
 
 

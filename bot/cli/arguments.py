@@ -21,8 +21,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         wrong = _WRONG_CHOICE.search(message)
         if wrong:
-            choices = list(self._choices_beside(wrong[1] or ""))
-            raise UserError("usage-choice", wanted=wrong[2], near=nearest(wrong[2], choices))
+            argument, wanted = wrong[1] or "", wrong[2]
+            near = nearest(wanted, list(self._choices_beside(argument)))
+            option = argument if argument.startswith("-") else ""
+            raise UserError("usage-choice", wanted=wanted, near=near, option=option)
         unknown = _UNKNOWN.search(message)
         if unknown:
             option = unknown[1].partition("=")[0]

@@ -55,6 +55,7 @@ def test_who_is_killed_is_swept_and_who_lives_is_not(lives, tmp_path):
 
 def test_who_ends_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # what Python remembers of the variable
     with pytest.raises(KeyboardInterrupt), private_tempdir(tmp_path):
         own = tempfile.mkdtemp()
         assert os.environ["TMPDIR"] == tempfile.gettempdir() == str(Path(own).parent)

@@ -105,6 +105,7 @@ class FakeGitHub:
         self.app_events = ["pull_request", "issue_comment", "check_run", "check_suite", "status"]
         self.app_events += ["workflow_run", "workflow_job", "pull_request_review"]
         self.app_events += ["pull_request_review_comment", "pull_request_review_thread"]
+        self.app_events += ["merge_group", "repository"]
         self.manifest_codes: set[str] = set()
         self.url = ""
 

@@ -26,7 +26,8 @@ QUIET = (
 )
 
 
-@pytest.fixture(scope="session")
+# No longer than this module: as long as it lives, no other test can run an event loop.
+@pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
         made = playwright.chromium.launch(

@@ -20,16 +20,16 @@ _BYTES = os.fsdecode(b"engine/spec_decode/m\xff\xe9.py")
 def test_a_file_name_that_is_no_text_is_reviewed(fake, bot):
     """And shown with its bytes written out."""
     repo = small(fake)
-    step = "\n\ndef step(accept_num{0}):\n    return accept_num\n"
+    step = "\n\ndef step(accept_num):\n    return accept_num{0}\n"
     repo.git.commit("main", {_BYTES: step.format("")})
-    repo.git.commit("named", {_BYTES: step.format(", unused")}, parent="main")
+    repo.git.commit("named", {_BYTES: step.format(" + unknown")}, parent="main")
     bot.start()
     pull = people.open_pull(fake, repo, "named")
     until(lambda: ended(repo, pull.head_sha))
     (check,) = repo.check_runs
     (review,) = pull.reviews
-    assert "\\xff\\xe9.py" in review.body and "unused" in review.body
-    assert check.conclusion == "neutral"
+    assert "\\xff\\xe9.py" in review.body and "`unknown`" in review.body
+    assert check.conclusion == "failure"
 
 
 def report(verdict: str, *reasons: str) -> dict:

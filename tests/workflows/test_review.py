@@ -78,9 +78,10 @@ def test_a_pull_request_from_its_first_push_to_its_last(live, engine):
     assert [r.commit_id for r in pull.reviews] == [first]
     assert not draft.reviews
 
-    people.edit(live, engine, pull, title="two")
+    assert "convention.title" not in pull.reviews[0].body.partition("<details>")[0]
+    people.edit(live, engine, pull, title="[two]")
     until(lambda: len(pull.live_reviews()) == 1 and len(pull.reviews) == 2)
-    assert "two" in pull.live_reviews()[0].body
+    assert "convention.title" in pull.live_reviews()[0].body.partition("<details>")[0]
 
     second = engine.git.commit("feature", {"engine/step.py": SMALL_HEAD + "\n\nother(1)\n"})
     people.push(live, engine, pull, second)
