@@ -245,7 +245,7 @@ def test_diff_of_equal_results(ran, specbot):
 def test_diff_needs_no_torch(ran, specbot, monkeypatch):
     monkeypatch.setattr("bot.packaging.find_spec", lambda name: None if name == "torch" else name)
     assert specbot("kernels", "diff", ran, ran).code == 0
-    assert "pip install specbot[kernels]" in specbot("kernels", "run", "-o", ran).err
+    assert "pip install 'specbot[kernels]'" in specbot("kernels", "run", "-o", ran).err
 
 
 def test_diff_names_what_changed(ran, specbot, tmp_path):

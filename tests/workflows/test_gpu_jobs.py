@@ -81,8 +81,11 @@ def run(live, engine, pull):
         told = json.dumps({"base": engine.git.sha("main"), "head": pull.head_sha}).encode()
         data = archive({"kernels.json": told} | {names[name]: text for name, text in files.items()})
         finish(live, engine, engine.runs[-1], conclusion, data)
-        until(lambda: check.status == "completed" and (check.title or "") in pull.comments[-1].body)
+        until(lambda: check.status == "completed" and reported(check.title or ""))
         return check.title or ""
+
+    def reported(title: str) -> bool:
+        return any(title in comment.body for comment in pull.comments)
 
     return ran
 
