@@ -14,7 +14,7 @@
 VENV ?= .venv
 BUILD ?= build
 # The reports of `make demo` are easier to read on wider lines.
-WIDE := COLUMNS=110
+WIDE := COLUMNS=120
 EXAMPLE := tests/example/variants/first-push
 PYTEST_ARGS ?= -n auto --dist worksteal
 

@@ -94,8 +94,10 @@ def _fixtures(word: PackedWord, change: ChangeSet, config: Config) -> Iterator[L
     buffers = {buffer for buffer in map(_buffer, word.readers) if buffer is not None}
     for attribute, index in sorted(buffers):
         for path in change.head.paths_containing(attribute, "python"):
-            unit = change.unit(path) if config.is_test(path) else None
-            for function in unit.functions_naming(attribute) if unit is not None else ():
+            unit = change.unit(path)
+            if unit is None or not config.is_test(path):
+                continue
+            for function in unit.functions_naming(attribute):
                 yield from _packed_writes(function, unit, attribute, index, shifts)
 
 
@@ -111,10 +113,8 @@ def _buffer(reader: WordReader) -> tuple[str, int] | None:
 
 
 def _packed_writes(
-    function: Function, unit: SourceFile | None, attribute: str, index: int, shifts: set[int]
+    function: Function, unit: SourceFile, attribute: str, index: int, shifts: set[int]
 ) -> Iterator[Location]:
-    if unit is None:
-        return
     for guarded in guarded_statements(function.body):
         target, value = _target_and_value(guarded.stmt)
         match target:

@@ -184,6 +184,12 @@ def _altered_constructors(change: ChangeSet, config: Config) -> list[ClassRef]:
 
 
 def _find_constructors(change: ChangeSet, config: Config) -> Iterator[ClassRef]:
+    """The classes that are made with other arguments than before."""
+    yield from _classes_with_other_init(change, config)
+    yield from _classes_with_other_fields(change, config)
+
+
+def _classes_with_other_init(change: ChangeSet, config: Config) -> Iterator[ClassRef]:
     for changed in changed_functions(change, config):
         base, head, unit = changed.base, changed.head, changed.unit
         if not changed.python or head.name != "__init__" or base is None:
@@ -191,11 +197,16 @@ def _find_constructors(change: ChangeSet, config: Config) -> Iterator[ClassRef]:
         if signature(base) != signature(head):
             for cls in unit.classes_named.get(head.owner, [])[:1]:
                 yield ClassRef(cls, unit)
+
+
+def _classes_with_other_fields(change: ChangeSet, config: Config) -> Iterator[ClassRef]:
+    """Of those whose `__init__` is made of their fields."""
     for unit, base_unit in changed_files(change, config, "python"):
+        if base_unit is None:
+            continue
         for cls in unit.classes:
-            if not is_dataclass(cls) and not is_named_tuple(cls):
-                continue
-            if base_unit is not None and _has_other_fields(cls, unit, base_unit):
+            made_of_fields = is_dataclass(cls) or is_named_tuple(cls)
+            if made_of_fields and _has_other_fields(cls, unit, base_unit):
                 yield ClassRef(cls, unit)
 
 

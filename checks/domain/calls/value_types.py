@@ -42,11 +42,15 @@ class Scope:
 
 def common_type(found: Sequence[ValueType | None]) -> ValueType | None:
     """The one type of all of them; None where they differ or one is not known."""
-    if not found or any(item is None for item in found):
+    known = [item for item in found if item is not None]
+    if not known or len(known) < len(found):
         return None
-    first = found[0]
-    if isinstance(first, ElementsType):
-        return first if all(item == first for item in found) else None
-    refs = {place_of(item.ref) for item in found if isinstance(item, ObjectType)}
-    same = len(refs) == 1 and all(isinstance(item, ObjectType) for item in found)
-    return first if same else None
+    first = _identity(known[0])
+    return known[0] if all(_identity(item) == first for item in known) else None
+
+
+def _identity(found: ValueType) -> object:
+    """What is equal for two that are one type: a class is known by where it stands."""
+    if isinstance(found, ObjectType):
+        return place_of(found.ref)
+    return found
