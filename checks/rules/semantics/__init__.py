@@ -5,13 +5,17 @@ from __future__ import annotations
 from checks.core.check import Check
 from checks.rules.semantics import (
     called_too_early,
+    decided_by_type,
     diverged_copy,
+    dropped_value,
     function_as_condition,
     ignored_rank_flag,
+    import_time_name,
     op_against_test,
     outdated_test,
     rank_argument,
     rank_gate,
+    shared_element,
     step_idx,
     unadjusted_limit,
     unaffected_sibling,
@@ -36,4 +40,8 @@ RULES: tuple[Check, ...] = (
     rank_argument,
     function_as_condition,
     undefined_name,
+    import_time_name,
+    shared_element,
+    dropped_value,
+    decided_by_type,
 )

@@ -1,0 +1,90 @@
+"""A name that a condition binds is needed whenever the file is imported.
+
+## What it does
+
+Finds names that a Python file reads while it is imported (annotations, defaults, decorators, bases,
+values at the top level and in classes) and that it binds under an `if` without `else` alone, or in
+a `try` whose handler goes on without them.
+
+## Why it matters
+
+`vllm-project/vllm#33005` annotated a parameter with a class that is imported for type checkers
+only: the model could not be imported, until #33350. `sgl-project/sglang#5068` declared an attribute
+of a class from a package that is optional, and the server needed the package, until #5179.
+
+## Example
+
+```python
+if TYPE_CHECKING:
+    from engine.config import VisionConfig
+
+class Tower:
+    def __init__(self, config: VisionConfig):    # NameError
+        self.config = config
+```
+
+## Known limits
+
+What a condition around the reading says is not compared with the one around the import, so that
+only what stands under no condition is looked at. From Python 3.14 on annotations are not evaluated.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from checks.core.change import ChangeSet
+from checks.core.changed import changed_files
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.lang.ir.source_file import SourceFile
+from checks.rules.semantics._import_time import PossibleBinding, names_needed, possible_bindings
+
+ID = "semantics.import-time-name"
+
+
+def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    """One finding for each name that the change left without a certain binding."""
+    for unit, base in changed_files(change, config, "python"):
+        needed = _uncertain_names(unit)
+        if not needed:
+            continue
+        known = {binding.name for binding, _ in _uncertain_names(base)} if base else set()
+        told: set[str] = set()
+        for binding, line in needed:
+            if binding.name not in known and binding.name not in told:
+                told.add(binding.name)
+                yield _finding(binding, line, unit)
+
+
+def _uncertain_names(unit: SourceFile) -> list[tuple[PossibleBinding, int]]:
+    """(binding, line of the reading) of each name that the import may lack."""
+    try:
+        tree = ast.parse("\n".join(unit.lines))
+    except (SyntaxError, ValueError):
+        return []
+    possible = possible_bindings(tree)
+    if not possible:
+        return []
+    read = [name for name in names_needed(tree) if name.id in possible]
+    return [(possible[name.id], name.lineno) for name in read]
+
+
+def _finding(binding: PossibleBinding, line: int, unit: SourceFile) -> Finding:
+    place = Location(unit.path, binding.line)
+    never = "TYPE_CHECKING" in binding.condition
+    args = {"name": binding.name, "at": place, "condition": binding.condition}
+    key = "never" if never else "condition" if binding.condition else "try"
+    function = unit.function_at(line)
+    return Finding(
+        rule=ID,
+        # A condition may be one that holds wherever the file is imported at all.
+        severity=Severity.SUGGESTION if key == "condition" else Severity.BUG,
+        confidence=Confidence.HIGH if never else Confidence.MEDIUM,
+        location=Location(unit.path, line),
+        message=Message(key, args),
+        symbol=function.qualname if function is not None else "",
+        subject=binding.name,
+        related=(Related(place, Message("bound-here", {})),),
+    )
