@@ -12,7 +12,14 @@ from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.i18n.escape import Html, Markdown, Plain, Style
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.causes import group_by_cause
-from bot.reports.device_run import FAILED, NOT_RUN, PASSED, CaseResult, DeviceReport
+from bot.reports.device_run import (
+    FAILED,
+    NOT_RUN,
+    PASSED,
+    CaseResult,
+    DeviceReport,
+    SiblingResult,
+)
 from bot.reports.findings import detail, heading, table
 from bot.reports.html import page
 from bot.reports.json_v1 import finding_data
@@ -72,6 +79,7 @@ def _data(report: DeviceReport) -> dict[str, Any]:
             }
             for lines in report.lines
         ],
+        "siblings": [_sibling_data(sibling) for sibling in report.siblings],
         "findings": [finding_data(finding, catalogs) for finding in report.findings],
     }
 
@@ -84,6 +92,20 @@ def _case_data(case: CaseResult, report: DeviceReport) -> dict[str, Any]:
         "why": case.why,
         "base": before.outcome if before is not None else None,
         "seconds": case.seconds,
+    }
+
+
+def _sibling_data(sibling: SiblingResult) -> dict[str, Any]:
+    return {
+        "op": sibling.op,
+        "copy": sibling.copy,
+        "compared": sibling.is_compared,
+        "why": sibling.why,
+        "agreed": len(sibling.agreed),
+        "differed": len(sibling.differences),
+        "left_out": list(sibling.reasons),
+        "varied": dict(sibling.varied),
+        "differences": [*sibling.differences, *sibling.varied_differences],
     }
 
 
@@ -114,6 +136,7 @@ def blocks(report: DeviceReport, words: Catalog) -> Iterator[Block]:
     else:
         yield Text(words("device.no-findings"))
     yield from _not_passed(report, words)
+    yield from _siblings(report, words)
     yield from _coverage(report, words)
 
 
@@ -134,6 +157,27 @@ def _not_passed(report: DeviceReport, words: Catalog) -> Iterator[Block]:
         yield Heading(2, words("device.heading-rest"))
         header = tuple(words(f"device.column-{name}") for name in ("what", "outcome", "why"))
         yield Table(header, tuple(rows))
+
+
+def _siblings(report: DeviceReport, words: Catalog) -> Iterator[Block]:
+    if not report.siblings:
+        return
+    yield Heading(2, words("device.heading-siblings"))
+    rows = []
+    for sibling in report.siblings:
+        outcome = words("device.sibling-not-compared")
+        if sibling.is_compared:
+            outcome = words(
+                "device.sibling-compared",
+                agreed=len(sibling.agreed),
+                differed=len(sibling.differences),
+                varied=sum(sibling.varied.values()),
+            )
+        why = sibling.why or "; ".join(sibling.reasons) or "-"
+        code = words.style.code
+        rows.append((code(sibling.op), code(sibling.copy), outcome, code(why[:200])))
+    header = tuple(words(f"device.column-{name}") for name in ("op", "copy", "outcome", "why"))
+    yield Table(header, tuple(rows))
 
 
 def _coverage(report: DeviceReport, words: Catalog) -> Iterator[Block]:

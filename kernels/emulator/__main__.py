@@ -1,7 +1,7 @@
 """`python -m kernels.emulator JOB.json`: a job in, its events out, a line of JSON each.
 
-The job's `action` is `build`, `test` or `replay`; what it writes goes to the files and folders
-that the job names. Code under test runs in this process: whoever starts it confines it.
+The job's `action` is `build`, `test`, `replay` or `sibling`; what it writes goes to the files and
+folders that the job names. Code under test runs in this process: whoever starts it confines it.
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ def main() -> None:
         from kernels.emulator.testing import run_tests
 
         run_tests(job)
+    elif job["action"] == "sibling":
+        from kernels.emulator.siblings import run_siblings
+
+        run_siblings(job)
     else:
         from kernels.emulator.replaying import run_replay
 

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from kernels.emulator.bindings import bindings_of
-from kernels.emulator.discovery import registered_ops
+from kernels.emulator.discovery import hardware_of, registered_ops
 from kernels.emulator.includes import SourceFiles, SourceRefused, collect
 from kernels.emulator.rewrite.text import UnbalancedBracket, closing, mask
 
@@ -40,7 +40,6 @@ _FLAGS = (
     "-ftrivial-auto-var-init=pattern",
     "-fmax-errors=5",
     "-DPADDLE_DEV",
-    "-DPADDLE_WITH_CUDA",
     "-DPADDLE_ON_INFERENCE",
     "-DEMULATED_ON_CPU",
 )
@@ -131,9 +130,10 @@ class Workshop:
                 return path
         return None
 
-    def command(self) -> list[str]:
-        """The compiler with all flags of the variant."""
-        flags = [*self.toolchain.flags, *_VARIANT_FLAGS[self.variant]]
+    def command(self, source: str = "") -> list[str]:
+        """The compiler with all flags of the variant, and of the hardware of `source`."""
+        define = "-DPADDLE_WITH_XPU" if hardware_of(source) == "xpu" else "-DPADDLE_WITH_CUDA"
+        flags = [*self.toolchain.flags, *_VARIANT_FLAGS[self.variant], define]
         return [self.toolchain.path, *flags]
 
 
@@ -196,7 +196,7 @@ def _build_collected(workshop: Workshop, files: SourceFiles) -> Build:
     parts = [text for item in sorted(files.texts.items()) for text in item]
     key = _digest(
         source,
-        *workshop.command(),
+        *workshop.command(source),
         workshop.toolchain.version,
         _digest_of("include"),
         *files.folders,
@@ -219,7 +219,7 @@ def _compile(workshop: Workshop, files: SourceFiles, key: str) -> Build:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
         command = [
-            *workshop.command(),
+            *workshop.command(files.source),
             "-H",
             "-x",
             "c++",

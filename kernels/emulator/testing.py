@@ -40,7 +40,8 @@ def run_tests(job: dict[str, Any]) -> None:
     sys.path.insert(0, str(root))
     events = Events(Path(job["events"]))
     if job.get("record"):
-        SESSION.watchers.append(Recorder(Path(job["record"])).record)
+        recorder = Recorder(Path(job["record"]), lambda op: SESSION.ops()[op].parameters)
+        SESSION.watchers.append(recorder.record)
     _run_pytest(root, test, events)
     events.write({"event": "end", "barriers": SESSION.barriers})
 

@@ -35,6 +35,10 @@ class CUDAPinnedPlace(Place):
     pass
 
 
+class XPUPlace(CUDAPlace):
+    """Device memory all the same."""
+
+
 class Stream:
     """Work is done at once."""
 
