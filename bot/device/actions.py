@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bot.device import observations
+from bot.device import mutants, observations
 from bot.device.build import build_side
 from bot.device.copies import CopyFinder, OpCopy
 from bot.device.coverage import changed_lines, covered_lines
@@ -25,6 +25,7 @@ from bot.reports.device_run import (
     CaseResult,
     CoveredLines,
     DeviceReport,
+    MutantResult,
     SiblingResult,
     SideBuild,
 )
@@ -39,6 +40,8 @@ BASE, HEAD = "base", "head"
 # Ascending, descending, and two random orders of threads and blocks.
 SCHEDULES = (0, 1, 2, 3)
 _REPLAY_SILENCE = 300.0
+# Seconds that the start of a test's process may take on a busy machine.
+_LEAST_TIME = 30.0
 _PROMISE = re.compile(
     r"refactor|optimi[sz]|clean ?up|no functional change|重构|优化|speed ?up|perf\b", re.IGNORECASE
 )
@@ -130,6 +133,7 @@ class _Run:
         head_results, before, facts = self._test()
         schedules: tuple[int, ...] = (0,)
         lines: tuple[CoveredLines, ...] = ()
+        mistakes: list[MutantResult] = []
         if self._request.action == "compare":
             schedules = SCHEDULES
             known = {fact.test for fact in facts}
@@ -137,6 +141,7 @@ class _Run:
         if self._request.action == "cover":
             lines = self._cover()
             facts += self._untested(lines)
+            mistakes = self._mutate(lines, head_results)
         observed = replace(self._change, observations=tuple(facts))
         judged = review(observed, self._request.config, device_rules.RULES)
         cases = tuple(case for result in head_results for case in result.cases)
@@ -150,6 +155,7 @@ class _Run:
             schedules,
             lines,
             tuple(self._siblings),
+            tuple(mistakes),
         )
 
     def _run(
@@ -288,11 +294,12 @@ class _Run:
         if build is None:
             return []
         finder = CopyFinder(self._change, self._request.config, side)
-        copies = []
+        copies: dict[tuple[str, str], OpCopy] = {}
         for source in build.sources:
             for op in source.ops:
-                copies += finder.copies_of(op, source.path)
-        return copies
+                # An op may be registered by two sources.
+                copies |= {(op, item.path): item for item in finder.copies_of(op, source.path)}
+        return list(copies.values())
 
     def _build_copies(self, side: str, copies: Sequence[OpCopy]) -> SideBuild | None:
         files = sorted({path for item in copies for path in item.files})
@@ -345,6 +352,21 @@ class _Run:
         build = self._build(HEAD, sources, "covered")
         self._run(build, self._base or self._head, "covered")
         return covered_lines(self._workspace, build)
+
+    def _mutate(
+        self, lines: Sequence[CoveredLines], results: Sequence[FileResult]
+    ) -> list[MutantResult]:
+        """Mistakes in the lines that the tests reach, and whether they notice them."""
+        tests = self._base or self._head
+        before = cases_by_test(results)
+        # A mistake that makes the code loop is noticed when it takes much longer than the tests.
+        slowest = max((sum(case.seconds for case in r.cases) for r in results), default=0.0)
+        longest = min(self._request.longest, _LEAST_TIME + 10 * slowest)
+        judged: list[MutantResult] = []
+        for chosen in mutants.choose(self._change, lines, alone=self._request.alone):
+            self._tick(f"mutants: {chosen[0].path}")
+            judged += mutants.judge(self._workspace, self._head, tests, chosen, before, longest)
+        return judged
 
     def _untested(self, lines: Sequence[CoveredLines]) -> list[DeviceObservation]:
         facts = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,7 +43,9 @@ class Witness:
         path, line = at or self._place(ops)
         op = _registered(ops, self.build) or test
         shown = tuple((str(name), str(value)) for name, value in inputs)
-        execution = Execution(op, shown, expected, got, schedule, f"{self.command} --paths {path}")
+        # The op's own source: a header or a copy alone is nothing to start from.
+        command = f"{self.command} --paths {shlex.quote(self.build.source_of(ops) or path)}"
+        execution = Execution(op, shown, expected, got, schedule, command)
         return DeviceObservation(
             kind, op, path, line, test, _short(text), execution, certain, sibling
         )

@@ -18,6 +18,7 @@ from bot.reports.device_run import (
     PASSED,
     CaseResult,
     DeviceReport,
+    MutantResult,
     SiblingResult,
 )
 from bot.reports.findings import detail, heading, table
@@ -79,6 +80,11 @@ def _data(report: DeviceReport) -> dict[str, Any]:
             }
             for lines in report.lines
         ],
+        "mutants": {
+            "noticed": sum(mutant.outcome == "noticed" for mutant in report.mutants),
+            "not_built": sum(mutant.outcome == "not-built" for mutant in report.mutants),
+            "unnoticed": [_mutant_data(mutant) for mutant in _unnoticed(report)],
+        },
         "siblings": [_sibling_data(sibling) for sibling in report.siblings],
         "findings": [finding_data(finding, catalogs) for finding in report.findings],
     }
@@ -92,6 +98,19 @@ def _case_data(case: CaseResult, report: DeviceReport) -> dict[str, Any]:
         "why": case.why,
         "base": before.outcome if before is not None else None,
         "seconds": case.seconds,
+    }
+
+
+def _unnoticed(report: DeviceReport) -> list[MutantResult]:
+    return [mutant for mutant in report.mutants if mutant.outcome == "unnoticed"]
+
+
+def _mutant_data(mutant: MutantResult) -> dict[str, Any]:
+    return {
+        "path": mutant.path,
+        "line": mutant.line,
+        "before": mutant.before,
+        "after": mutant.after,
     }
 
 
@@ -191,3 +210,20 @@ def _coverage(report: DeviceReport, words: Catalog) -> Iterator[Block]:
     header = (words("device.column-what"), words("device.column-lines"))
     yield Table(header, tuple(rows))
     yield Text(words("device.by-emulation"))
+    yield from _mutants(report, words)
+
+
+def _mutants(report: DeviceReport, words: Catalog) -> Iterator[Block]:
+    if not report.mutants:
+        return
+    yield Heading(2, words("device.heading-mutants"))
+    built = [mutant for mutant in report.mutants if mutant.outcome != "not-built"]
+    missed = _unnoticed(report)
+    yield Text(words("device.mutants", noticed=len(built) - len(missed), all=len(built)))
+    code = words.style.code
+    rows = []
+    for mutant in missed:
+        rows.append((code(f"{mutant.path}:{mutant.line}"), code(mutant.before), code(mutant.after)))
+    if rows:
+        header = tuple(words(f"device.column-{name}") for name in ("what", "line", "mistake"))
+        yield Table(header, tuple(rows))

@@ -93,6 +93,17 @@ class CoveredLines:
 
 
 @dataclass(frozen=True, slots=True)
+class MutantResult:
+    """A mistake put into one line, and what became of it: `noticed`, `unnoticed`, `not-built`."""
+
+    path: str
+    line: int
+    before: str
+    after: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
 class SiblingResult:
     """What came of an op and its copy for other hardware, the file `copy`.
 
@@ -122,7 +133,8 @@ class DeviceReport:
 
     `head` are the head's builds; `cases` the outcome of each test on the head, `before` on the
     base; `lines` the coverage of changed device code, where it was asked for; `siblings` the ops
-    that were compared with their copies for other hardware.
+    that were compared with their copies for other hardware; `mutants` the mistakes that were put
+    into covered lines.
     """
 
     action: str
@@ -134,3 +146,4 @@ class DeviceReport:
     schedules: tuple[int, ...] = (0,)
     lines: tuple[CoveredLines, ...] = ()
     siblings: tuple[SiblingResult, ...] = ()
+    mutants: tuple[MutantResult, ...] = ()

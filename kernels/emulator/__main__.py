@@ -1,7 +1,8 @@
 """`python -m kernels.emulator JOB.json`: a job in, its events out, a line of JSON each.
 
-The job's `action` is `build`, `test`, `replay` or `sibling`; what it writes goes to the files and
-folders that the job names. Code under test runs in this process: whoever starts it confines it.
+The job's `action` is `build`, `mutate`, `test`, `replay` or `sibling`; what it writes goes to the
+files and folders that the job names. Code under test runs in this process: whoever starts it
+confines it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from kernels.emulator.compiler import (
     Workshop,
     build_all,
     build_runtime,
+    build_texts,
     find_toolchain,
 )
 from kernels.emulator.discovery import hardware_of, tests_of
@@ -33,6 +35,9 @@ def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     if job["action"] == "build":
         _build(job)
+        return
+    if job["action"] == "mutate":
+        _mutate(job)
         return
     if job.get("variant") == Variant.SANITIZED:
         _preload_sanitizer()
@@ -76,6 +81,20 @@ def _build(job: dict[str, Any]) -> None:
     hardware = {op: hardware_of(build.source) for build in builds for op in build.ops}
     for path, names in tests_of(root, hardware).items():
         events.write({"event": "test", "path": path, "ops": names})
+    events.write({"event": "end"})
+
+
+def _mutate(job: dict[str, Any]) -> None:
+    """Tell of the library of each text that the job gives one source."""
+    events = Events(Path(job["events"]))
+    workshop = Workshop(find_toolchain(), Path(job["output"]))
+    build_texts(
+        workshop,
+        Path(job["root"]),
+        job["source"],
+        job["texts"],
+        lambda number, build: events.write({"event": "mutant", "number": number, **_plain(build)}),
+    )
     events.write({"event": "end"})
 
 

@@ -174,14 +174,31 @@ def build_all(
     return builds
 
 
-def _build(workshop: Workshop, root: Path, source: str, names: dict[str, str]) -> Build:
+def _build(
+    workshop: Workshop, root: Path, source: str, names: dict[str, str], text: str | None = None
+) -> Build:
     try:
-        files = collect(root, source, RUNTIME / "include")
+        files = collect(root, source, RUNTIME / "include", text)
     except SourceRefused as error:
         return Build(source, refusal=str(error), ops=_ops_of_refused(root, source))
     files.texts[source] += _binding_text(files.texts[source], names)
     ops = tuple(registered_ops(files.texts[source]))
     return replace(_build_collected(workshop, files), ops=ops)
+
+
+def build_texts(
+    workshop: Workshop,
+    root: Path,
+    source: str,
+    texts: list[str],
+    tick: Callable[[int, Build], None],
+) -> None:
+    """A library of each text in the place of one source, on all cores."""
+    names = bindings_of(root)
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        builds = pool.map(lambda text: _build(workshop, root, source, names, text), texts)
+        for number, build in enumerate(builds):
+            tick(number, build)
 
 
 def _ops_of_refused(root: Path, source: str) -> tuple[str, ...]:

@@ -35,15 +35,19 @@ class SourceFiles:
     folders: list[str] = field(default_factory=list)
 
 
-def collect(root: Path, source: str, runtime: Path) -> SourceFiles:
-    """The files of `source` (a path relative to `root`). Raises `SourceRefused`."""
+def collect(root: Path, source: str, runtime: Path, text: str | None = None) -> SourceFiles:
+    """The files of `source` (a path relative to `root`); `text` stands for it where it is given.
+
+    Raises `SourceRefused`.
+    """
+    given = {} if text is None else {source: text}
     files = SourceFiles(source)
     pending = [source]
     while pending:
         path = pending.pop()
         if path in files.texts:
             continue
-        text = _read(root, path)
+        text = given.get(path) or _read(root, path)
         _check_directives(path, text)
         files.texts[path] = _rewritten(path, text)
         for quote, name in _INCLUDE.findall(text):
