@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 
@@ -48,7 +49,9 @@ def _command(args: argparse.Namespace, compared: Range, *, alone: bool) -> str:
     sides = f"--head {compared.head[:12]}"
     if not alone:
         sides = f"--base {compared.base[:12]} {sides}"
-    return f"specbot device {args.action} --repo . {sides}"
+    # A promise in the title decides what is asked.
+    promise = f" --title {shlex.quote(args.title)}" if args.title else ""
+    return f"specbot device {args.action} --repo . {sides}{promise}"
 
 
 def _progress() -> actions.Progress:

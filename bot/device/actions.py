@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bot.device import observations
+from bot.device import mutants, observations
 from bot.device.build import build_side
+from bot.device.copies import CopyFinder, OpCopy
 from bot.device.coverage import changed_lines, covered_lines
 from bot.device.observations import Witness, cases_by_test
 from bot.device.process import Json, run_job
+from bot.device.siblings import SiblingPlan, compare_all, parted
 from bot.device.tests import FileResult, TestPlan, run_files
 from bot.device.workspace import Workspace, cache_folder, device_sources, write_tree
 from bot.errors import UserError
@@ -22,10 +25,13 @@ from bot.reports.device_run import (
     CaseResult,
     CoveredLines,
     DeviceReport,
+    MutantResult,
+    SiblingResult,
     SideBuild,
 )
 from checks.core.change import ChangeSet
 from checks.core.config import Config
+from checks.core.finding import Side
 from checks.core.observation import DeviceObservation, ObservationKind
 from checks.review import review
 from checks.rules import device as device_rules
@@ -34,6 +40,8 @@ BASE, HEAD = "base", "head"
 # Ascending, descending, and two random orders of threads and blocks.
 SCHEDULES = (0, 1, 2, 3)
 _REPLAY_SILENCE = 300.0
+# Seconds that the start of a test's process may take on a busy machine.
+_LEAST_TIME = 30.0
 _PROMISE = re.compile(
     r"refactor|optimi[sz]|clean ?up|no functional change|重构|优化|speed ?up|perf\b", re.IGNORECASE
 )
@@ -79,6 +87,7 @@ class _Run:
         self._head = self._build(HEAD, self._sources)
         self._witness = Witness(self._change, self._head, request.command)
         self._base: SideBuild | None = None
+        self._siblings: list[SiblingResult] = []
         if not request.alone:
             write_tree(self._change.base, workspace.side(BASE))
             paths = set(self._change.base.paths())
@@ -89,6 +98,8 @@ class _Run:
         sources = device_sources(self._change.head, self._request.globs)
         if not self._request.globs and not self._request.alone:
             changed = {file.head_path for file in self._change.files}
+            finder = CopyFinder(self._change, self._request.config, Side.HEAD)
+            changed |= set(finder.sources_with_changed_copies(sorted(filter(None, changed))))
             headers = {
                 Path(path).name for path in changed if path and path.endswith((".h", ".cuh"))
             }
@@ -122,6 +133,7 @@ class _Run:
         head_results, before, facts = self._test()
         schedules: tuple[int, ...] = (0,)
         lines: tuple[CoveredLines, ...] = ()
+        mistakes: list[MutantResult] = []
         if self._request.action == "compare":
             schedules = SCHEDULES
             known = {fact.test for fact in facts}
@@ -129,6 +141,7 @@ class _Run:
         if self._request.action == "cover":
             lines = self._cover()
             facts += self._untested(lines)
+            mistakes = self._mutate(lines, head_results)
         observed = replace(self._change, observations=tuple(facts))
         judged = review(observed, self._request.config, device_rules.RULES)
         cases = tuple(case for result in head_results for case in result.cases)
@@ -141,6 +154,8 @@ class _Run:
             judged.findings,
             schedules,
             lines,
+            tuple(self._siblings),
+            tuple(mistakes),
         )
 
     def _run(
@@ -216,6 +231,7 @@ class _Run:
             races = [fact for fact in races if fact.test not in known_races]
         facts = races
         facts += self._replay()
+        facts += self._compare_siblings()
         errors = self._sanitized(HEAD)
         if self._base is not None and any(result.sanitizer for result in errors):
             found = [result.sanitizer for result in self._sanitized(BASE)]
@@ -254,14 +270,66 @@ class _Run:
             facts += observations.replayed(self._witness, kind, changed, known)
         return facts
 
-    def _collect_calls(self, label: str) -> Path:
-        """All recorded calls in one folder."""
-        folder = self._workspace.folder / "calls"
-        folder.mkdir(exist_ok=True)
-        for job in sorted((self._workspace.folder / "jobs").glob(f"{label}-0-*")):
-            for path in sorted((job / "out" / "calls").glob("*.npz")):
-                if path.is_file() and not path.is_symlink():
-                    path.rename(folder / f"{job.name}-{path.name}")
+    def _compare_siblings(self) -> list[DeviceObservation]:
+        """Ops and their copies for other hardware, on the calls that the tests of both show."""
+        copies = self._copies(self._head, Side.HEAD)
+        if not copies:
+            return []
+        builds = self._build_copies(HEAD, copies)
+        shown = self._build_copies(BASE, self._copies(self._base, Side.BASE))
+        recording = shown or builds
+        assert recording is not None and builds is not None
+        self._run(recording, recording, "copies", record=True)
+        own_label = "head" if self._base is None else "base"
+        calls = self._collect_calls(own_label, "copies")
+        before = None
+        if self._base is not None:
+            earlier = self._copies(self._base, Side.BASE)
+            before = self._run_siblings(BASE, self._base, shown, earlier, calls)
+        self._siblings = self._run_siblings(HEAD, self._head, builds, copies, calls)
+        by_path = {(item.op, item.path): item for item in copies}
+        return parted(self._witness, by_path, self._siblings, before)
+
+    def _copies(self, build: SideBuild | None, side: Side) -> list[OpCopy]:
+        if build is None:
+            return []
+        finder = CopyFinder(self._change, self._request.config, side)
+        copies: dict[tuple[str, str], OpCopy] = {}
+        for source in build.sources:
+            for op in source.ops:
+                # An op may be registered by two sources.
+                copies |= {(op, item.path): item for item in finder.copies_of(op, source.path)}
+        return list(copies.values())
+
+    def _build_copies(self, side: str, copies: Sequence[OpCopy]) -> SideBuild | None:
+        files = sorted({path for item in copies for path in item.files})
+        if not files:
+            return None
+        self._tick(f"{side}: {len(files)} of copies")
+        return build_side(self._workspace, side, files, label="build-copies")
+
+    def _run_siblings(
+        self,
+        side: str,
+        own: SideBuild,
+        copies: SideBuild | None,
+        items: Sequence[OpCopy],
+        calls: Path,
+    ) -> list[SiblingResult]:
+        if copies is None:
+            return []
+        plan = SiblingPlan(self._workspace, side, own, copies, calls)
+        return compare_all(plan, items, lambda item: self._tick(f"{side}: {item.op}"))
+
+    def _collect_calls(self, *labels: str) -> Path:
+        """All calls that the runs with these labels recorded, in one folder."""
+        folder = self._workspace.folder / f"calls-{'-'.join(labels)}"
+        folder.mkdir()
+        for label in labels:
+            for job in sorted((self._workspace.folder / "jobs").glob(f"{label}-0-*")):
+                for path in sorted((job / "out" / "calls").glob("*.npz")):
+                    if path.is_file() and not path.is_symlink():
+                        shutil.copyfile(path, folder / f"{job.name}-{path.name}")
         return folder
 
     def _replay_side(self, build: SideBuild, calls: Path, side: str, against: str) -> list[Json]:
@@ -284,6 +352,21 @@ class _Run:
         build = self._build(HEAD, sources, "covered")
         self._run(build, self._base or self._head, "covered")
         return covered_lines(self._workspace, build)
+
+    def _mutate(
+        self, lines: Sequence[CoveredLines], results: Sequence[FileResult]
+    ) -> list[MutantResult]:
+        """Mistakes in the lines that the tests reach, and whether they notice them."""
+        tests = self._base or self._head
+        before = cases_by_test(results)
+        # A mistake that makes the code loop is noticed when it takes much longer than the tests.
+        slowest = max((sum(case.seconds for case in r.cases) for r in results), default=0.0)
+        longest = min(self._request.longest, _LEAST_TIME + 10 * slowest)
+        judged: list[MutantResult] = []
+        for chosen in mutants.choose(self._change, lines, alone=self._request.alone):
+            self._tick(f"mutants: {chosen[0].path}")
+            judged += mutants.judge(self._workspace, self._head, tests, chosen, before, longest)
+        return judged
 
     def _untested(self, lines: Sequence[CoveredLines]) -> list[DeviceObservation]:
         facts = []

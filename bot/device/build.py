@@ -15,11 +15,15 @@ _SILENCE = 420.0
 
 
 def build_side(
-    workspace: Workspace, side: str, sources: Sequence[str], variant: str = "plain"
+    workspace: Workspace,
+    side: str,
+    sources: Sequence[str],
+    variant: str = "plain",
+    label: str = "build",
 ) -> SideBuild:
     """Build the sources of `side`. Raises `UserError` where this machine has no compiler."""
     root = workspace.side(side)
-    folder = workspace.job(f"build-{side}-{variant}")
+    folder = workspace.job(f"{label}-{side}-{variant}")
     job: Json = {
         "action": "build",
         "root": str(root),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -36,16 +37,24 @@ class Witness:
         got: str = "",
         at: tuple[str, int] | None = None,
         certain: bool = True,
+        sibling: str = "",
     ) -> DeviceObservation:
         """A fact at the source of the first of `ops`, or at `at`."""
         path, line = at or self._place(ops)
         op = _registered(ops, self.build) or test
         shown = tuple((str(name), str(value)) for name, value in inputs)
-        execution = Execution(op, shown, expected, got, schedule, f"{self.command} --paths {path}")
-        return DeviceObservation(kind, op, path, line, test, _short(text), execution, certain)
+        # The op's own source: a header or a copy alone is nothing to start from.
+        command = f"{self.command} --paths {shlex.quote(self.build.source_of(ops) or path)}"
+        execution = Execution(op, shown, expected, got, schedule, command)
+        return DeviceObservation(
+            kind, op, path, line, test, _short(text), execution, certain, sibling
+        )
 
     def _place(self, ops: Sequence[str]) -> tuple[str, int]:
-        path = self.build.source_of(ops)
+        return self.place_in(self.build.source_of(ops))
+
+    def place_in(self, path: str) -> tuple[str, int]:
+        """The first changed line of a file, or its first."""
         changed = self.change.changed(path)
         if changed is None or not changed.hunks:
             return path, 1

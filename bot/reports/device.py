@@ -12,7 +12,15 @@ from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.i18n.escape import Html, Markdown, Plain, Style
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.causes import group_by_cause
-from bot.reports.device_run import FAILED, NOT_RUN, PASSED, CaseResult, DeviceReport
+from bot.reports.device_run import (
+    FAILED,
+    NOT_RUN,
+    PASSED,
+    CaseResult,
+    DeviceReport,
+    MutantResult,
+    SiblingResult,
+)
 from bot.reports.findings import detail, heading, table
 from bot.reports.html import page
 from bot.reports.json_v1 import finding_data
@@ -72,6 +80,12 @@ def _data(report: DeviceReport) -> dict[str, Any]:
             }
             for lines in report.lines
         ],
+        "mutants": {
+            "noticed": sum(mutant.outcome == "noticed" for mutant in report.mutants),
+            "not_built": sum(mutant.outcome == "not-built" for mutant in report.mutants),
+            "unnoticed": [_mutant_data(mutant) for mutant in _unnoticed(report)],
+        },
+        "siblings": [_sibling_data(sibling) for sibling in report.siblings],
         "findings": [finding_data(finding, catalogs) for finding in report.findings],
     }
 
@@ -84,6 +98,33 @@ def _case_data(case: CaseResult, report: DeviceReport) -> dict[str, Any]:
         "why": case.why,
         "base": before.outcome if before is not None else None,
         "seconds": case.seconds,
+    }
+
+
+def _unnoticed(report: DeviceReport) -> list[MutantResult]:
+    return [mutant for mutant in report.mutants if mutant.outcome == "unnoticed"]
+
+
+def _mutant_data(mutant: MutantResult) -> dict[str, Any]:
+    return {
+        "path": mutant.path,
+        "line": mutant.line,
+        "before": mutant.before,
+        "after": mutant.after,
+    }
+
+
+def _sibling_data(sibling: SiblingResult) -> dict[str, Any]:
+    return {
+        "op": sibling.op,
+        "copy": sibling.copy,
+        "compared": sibling.is_compared,
+        "why": sibling.why,
+        "agreed": len(sibling.agreed),
+        "differed": len(sibling.differences),
+        "left_out": list(sibling.reasons),
+        "varied": dict(sibling.varied),
+        "differences": [*sibling.differences, *sibling.varied_differences],
     }
 
 
@@ -114,6 +155,7 @@ def blocks(report: DeviceReport, words: Catalog) -> Iterator[Block]:
     else:
         yield Text(words("device.no-findings"))
     yield from _not_passed(report, words)
+    yield from _siblings(report, words)
     yield from _coverage(report, words)
 
 
@@ -136,6 +178,27 @@ def _not_passed(report: DeviceReport, words: Catalog) -> Iterator[Block]:
         yield Table(header, tuple(rows))
 
 
+def _siblings(report: DeviceReport, words: Catalog) -> Iterator[Block]:
+    if not report.siblings:
+        return
+    yield Heading(2, words("device.heading-siblings"))
+    rows = []
+    for sibling in report.siblings:
+        outcome = words("device.sibling-not-compared")
+        if sibling.is_compared:
+            outcome = words(
+                "device.sibling-compared",
+                agreed=len(sibling.agreed),
+                differed=len(sibling.differences),
+                varied=sum(sibling.varied.values()),
+            )
+        why = sibling.why or "; ".join(sibling.reasons) or "-"
+        code = words.style.code
+        rows.append((code(sibling.op), code(sibling.copy), outcome, code(why[:200])))
+    header = tuple(words(f"device.column-{name}") for name in ("op", "copy", "outcome", "why"))
+    yield Table(header, tuple(rows))
+
+
 def _coverage(report: DeviceReport, words: Catalog) -> Iterator[Block]:
     if not report.lines:
         return
@@ -147,3 +210,20 @@ def _coverage(report: DeviceReport, words: Catalog) -> Iterator[Block]:
     header = (words("device.column-what"), words("device.column-lines"))
     yield Table(header, tuple(rows))
     yield Text(words("device.by-emulation"))
+    yield from _mutants(report, words)
+
+
+def _mutants(report: DeviceReport, words: Catalog) -> Iterator[Block]:
+    if not report.mutants:
+        return
+    yield Heading(2, words("device.heading-mutants"))
+    built = [mutant for mutant in report.mutants if mutant.outcome != "not-built"]
+    missed = _unnoticed(report)
+    yield Text(words("device.mutants", noticed=len(built) - len(missed), all=len(built)))
+    code = words.style.code
+    rows = []
+    for mutant in missed:
+        rows.append((code(f"{mutant.path}:{mutant.line}"), code(mutant.before), code(mutant.after)))
+    if rows:
+        header = tuple(words(f"device.column-{name}") for name in ("what", "line", "mistake"))
+        yield Table(header, tuple(rows))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Finding
@@ -92,11 +93,48 @@ class CoveredLines:
 
 
 @dataclass(frozen=True, slots=True)
+class MutantResult:
+    """A mistake put into one line, and what became of it: `noticed`, `unnoticed`, `not-built`."""
+
+    path: str
+    line: int
+    before: str
+    after: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class SiblingResult:
+    """What came of an op and its copy for other hardware, the file `copy`.
+
+    `why` says why nothing was compared. Recorded calls are in `agreed` (by name) or `differences`;
+    `reasons` tell why some were left out. `varied` counts variations of them by their outcome,
+    `varied_differences` has the smallest that differs.
+    """
+
+    op: str
+    copy: str
+    why: str = ""
+    agreed: tuple[str, ...] = ()
+    differences: tuple[dict[str, Any], ...] = ()
+    reasons: tuple[str, ...] = ()
+    varied: Mapping[str, int] = field(default_factory=dict)
+    varied_differences: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether there was an input on which both gave a result."""
+        return bool(self.agreed or self.differences)
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceReport:
     """What came of a run.
 
     `head` are the head's builds; `cases` the outcome of each test on the head, `before` on the
-    base; `lines` the coverage of changed device code, where it was asked for.
+    base; `lines` the coverage of changed device code, where it was asked for; `siblings` the ops
+    that were compared with their copies for other hardware; `mutants` the mistakes that were put
+    into covered lines.
     """
 
     action: str
@@ -107,3 +145,5 @@ class DeviceReport:
     findings: tuple[Finding, ...]
     schedules: tuple[int, ...] = (0,)
     lines: tuple[CoveredLines, ...] = ()
+    siblings: tuple[SiblingResult, ...] = ()
+    mutants: tuple[MutantResult, ...] = ()

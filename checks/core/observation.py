@@ -21,6 +21,7 @@ class ObservationKind(StrEnum):
     REFERENCE = "reference"
     CHANGED_RESULT = "changed-result"
     UNTESTED_LINE = "untested-line"
+    SIBLING = "sibling"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class DeviceObservation:
     """One fact. `path` and `line` are the source's in the head; line 0 means the whole file.
 
     `test` is the test's name, `text` the error or the line in question. `certain` says that no
-    other reading is left: else it is a question.
+    other reading is left: else it is a question. `sibling` is the copy's file, where there is one.
     """
 
     kind: ObservationKind
@@ -39,3 +40,4 @@ class DeviceObservation:
     text: str
     execution: Execution | None = None
     certain: bool = True
+    sibling: str = ""

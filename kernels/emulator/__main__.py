@@ -1,7 +1,8 @@
 """`python -m kernels.emulator JOB.json`: a job in, its events out, a line of JSON each.
 
-The job's `action` is `build`, `test` or `replay`; what it writes goes to the files and folders
-that the job names. Code under test runs in this process: whoever starts it confines it.
+The job's `action` is `build`, `mutate`, `test`, `replay` or `sibling`; what it writes goes to the
+files and folders that the job names. Code under test runs in this process: whoever starts it
+confines it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from kernels.emulator.compiler import (
     Workshop,
     build_all,
     build_runtime,
+    build_texts,
     find_toolchain,
 )
 from kernels.emulator.discovery import hardware_of, tests_of
@@ -34,6 +36,9 @@ def main() -> None:
     if job["action"] == "build":
         _build(job)
         return
+    if job["action"] == "mutate":
+        _mutate(job)
+        return
     if job.get("variant") == Variant.SANITIZED:
         _preload_sanitizer()
     # These import numpy, which has to come after the sanitizer.
@@ -41,6 +46,10 @@ def main() -> None:
         from kernels.emulator.testing import run_tests
 
         run_tests(job)
+    elif job["action"] == "sibling":
+        from kernels.emulator.siblings import run_siblings
+
+        run_siblings(job)
     else:
         from kernels.emulator.replaying import run_replay
 
@@ -72,6 +81,20 @@ def _build(job: dict[str, Any]) -> None:
     hardware = {op: hardware_of(build.source) for build in builds for op in build.ops}
     for path, names in tests_of(root, hardware).items():
         events.write({"event": "test", "path": path, "ops": names})
+    events.write({"event": "end"})
+
+
+def _mutate(job: dict[str, Any]) -> None:
+    """Tell of the library of each text that the job gives one source."""
+    events = Events(Path(job["events"]))
+    workshop = Workshop(find_toolchain(), Path(job["output"]))
+    build_texts(
+        workshop,
+        Path(job["root"]),
+        job["source"],
+        job["texts"],
+        lambda number, build: events.write({"event": "mutant", "number": number, **_plain(build)}),
+    )
     events.write({"event": "end"})
 
 

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from kernels.emulator.bindings import bindings_of
-from kernels.emulator.discovery import registered_ops
+from kernels.emulator.discovery import hardware_of, registered_ops
 from kernels.emulator.includes import SourceFiles, SourceRefused, collect
 from kernels.emulator.rewrite.text import UnbalancedBracket, closing, mask
 
@@ -40,7 +40,6 @@ _FLAGS = (
     "-ftrivial-auto-var-init=pattern",
     "-fmax-errors=5",
     "-DPADDLE_DEV",
-    "-DPADDLE_WITH_CUDA",
     "-DPADDLE_ON_INFERENCE",
     "-DEMULATED_ON_CPU",
 )
@@ -131,9 +130,10 @@ class Workshop:
                 return path
         return None
 
-    def command(self) -> list[str]:
-        """The compiler with all flags of the variant."""
-        flags = [*self.toolchain.flags, *_VARIANT_FLAGS[self.variant]]
+    def command(self, source: str = "") -> list[str]:
+        """The compiler with all flags of the variant, and of the hardware of `source`."""
+        define = "-DPADDLE_WITH_XPU" if hardware_of(source) == "xpu" else "-DPADDLE_WITH_CUDA"
+        flags = [*self.toolchain.flags, *_VARIANT_FLAGS[self.variant], define]
         return [self.toolchain.path, *flags]
 
 
@@ -174,14 +174,31 @@ def build_all(
     return builds
 
 
-def _build(workshop: Workshop, root: Path, source: str, names: dict[str, str]) -> Build:
+def _build(
+    workshop: Workshop, root: Path, source: str, names: dict[str, str], text: str | None = None
+) -> Build:
     try:
-        files = collect(root, source, RUNTIME / "include")
+        files = collect(root, source, RUNTIME / "include", text)
     except SourceRefused as error:
         return Build(source, refusal=str(error), ops=_ops_of_refused(root, source))
     files.texts[source] += _binding_text(files.texts[source], names)
     ops = tuple(registered_ops(files.texts[source]))
     return replace(_build_collected(workshop, files), ops=ops)
+
+
+def build_texts(
+    workshop: Workshop,
+    root: Path,
+    source: str,
+    texts: list[str],
+    tick: Callable[[int, Build], None],
+) -> None:
+    """A library of each text in the place of one source, on all cores."""
+    names = bindings_of(root)
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        builds = pool.map(lambda text: _build(workshop, root, source, names, text), texts)
+        for number, build in enumerate(builds):
+            tick(number, build)
 
 
 def _ops_of_refused(root: Path, source: str) -> tuple[str, ...]:
@@ -196,7 +213,7 @@ def _build_collected(workshop: Workshop, files: SourceFiles) -> Build:
     parts = [text for item in sorted(files.texts.items()) for text in item]
     key = _digest(
         source,
-        *workshop.command(),
+        *workshop.command(source),
         workshop.toolchain.version,
         _digest_of("include"),
         *files.folders,
@@ -219,7 +236,7 @@ def _compile(workshop: Workshop, files: SourceFiles, key: str) -> Build:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
         command = [
-            *workshop.command(),
+            *workshop.command(files.source),
             "-H",
             "-x",
             "c++",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from kernels.emulator.rewrite import rewrite
+from kernels.emulator.discovery import hardware_of
+from kernels.emulator.rewrite import rewrite, rewrite_xpu
 from kernels.emulator.rewrite.text import UnbalancedBracket
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
@@ -33,15 +35,19 @@ class SourceFiles:
     folders: list[str] = field(default_factory=list)
 
 
-def collect(root: Path, source: str, runtime: Path) -> SourceFiles:
-    """The files of `source` (a path relative to `root`). Raises `SourceRefused`."""
+def collect(root: Path, source: str, runtime: Path, text: str | None = None) -> SourceFiles:
+    """The files of `source` (a path relative to `root`); `text` stands for it where it is given.
+
+    Raises `SourceRefused`.
+    """
+    given = {} if text is None else {source: text}
     files = SourceFiles(source)
     pending = [source]
     while pending:
         path = pending.pop()
         if path in files.texts:
             continue
-        text = _read(root, path)
+        text = given.get(path) or _read(root, path)
         _check_directives(path, text)
         files.texts[path] = _rewritten(path, text)
         for quote, name in _INCLUDE.findall(text):
@@ -70,7 +76,7 @@ def _read(root: Path, path: str) -> str:
 
 def _rewritten(path: str, text: str) -> str:
     try:
-        return rewrite(text)
+        return rewrite_xpu(text) if hardware_of(path) == "xpu" else rewrite(text)
     except (UnbalancedBracket, ValueError, IndexError) as error:
         raise SourceRefused(f"{path}: {error}") from error
 
@@ -93,15 +99,27 @@ def _find(
 ) -> tuple[str, str] | None:
     """The path of an included file in the tree, and the folder it is found from.
 
-    Build files say which folders are searched; nearly always they are above the file itself.
+    Build files say which folders are searched; nearly always they are above the file itself, or
+    are named `include` beside those.
     """
     if quote == "<" and (runtime / name).is_file():
         return None
-    for folder in PurePosixPath(includer).parents:
+    for folder in _searched(root, includer, quote):
         path = _normal(folder / name)
         if path is not None and (root / path).is_file():
             return path, str(folder)
     return None
+
+
+def _searched(root: Path, includer: str, quote: str) -> Iterator[PurePosixPath]:
+    above = PurePosixPath(includer).parents
+    yield from above
+    if quote == "<":
+        return
+    for folder in above[:-1]:
+        for pattern in ("include", "*/include"):
+            for include in sorted((root / folder).glob(pattern)):
+                yield PurePosixPath(include.relative_to(root).as_posix())
 
 
 def _normal(path: PurePosixPath) -> str | None:

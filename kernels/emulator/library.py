@@ -93,14 +93,23 @@ class Library:
     """The runtime and the libraries of sources, loaded into this process.
 
     Only those are loaded that register one of `wanted`, and those that they need: what is loaded
-    runs, and another source's trouble is not this op's.
+    runs, and another source's trouble is not this op's. Libraries with ops of one name, for two
+    kinds of hardware, are told apart by a `prefix`.
     """
 
-    def __init__(self, runtime: Path, libraries: Mapping[Path, set[str]], wanted: set[str]) -> None:
+    def __init__(
+        self,
+        runtime: Path,
+        libraries: Mapping[Path, set[str]],
+        wanted: set[str],
+        prefix: str = "",
+    ) -> None:
+        self._prefix = prefix
         self._mode = os.RTLD_NOW | os.RTLD_GLOBAL
         self._runtime = ctypes.CDLL(str(runtime), mode=self._mode)
         self._loaded: dict[Path, ctypes.CDLL] = {}
         self._libraries = libraries
+        self._runtime.emulator_register_with(prefix.encode())
         for path, ops in libraries.items():
             if ops & wanted:
                 self._load(path)
@@ -142,7 +151,9 @@ class Library:
             name, *names = line.split("\t")
             parameters = tuple(word for word in names if not word.startswith(">"))
             in_place = tuple(word[1:] for word in names if word.startswith(">"))
-            signatures[name] = OpSignature(parameters, in_place)
+            if name.startswith(self._prefix):
+                own_name = name.removeprefix(self._prefix)
+                signatures[own_name] = OpSignature(parameters, in_place)
         return signatures
 
     def call(self, name: str, values: Sequence[Value], seed: int = 0) -> list[Value]:
@@ -150,7 +161,7 @@ class Library:
         keep: list[object] = []
         arguments = _pack(values, keep)
         count = self._runtime.emulator_call(
-            name.encode(), arguments, len(values), ctypes.c_uint64(seed)
+            (self._prefix + name).encode(), arguments, len(values), ctypes.c_uint64(seed)
         )
         if count < 0:
             raise OpError(self._runtime.emulator_error().decode("utf-8", "replace"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,24 @@ _LARGEST = 8 << 20
 _MOST = 40
 
 
-class Recorder:
-    """Writes each call to a file of its own: a `.npz` of its tensors and the rest as JSON."""
+@dataclass(frozen=True)
+class Call:
+    """The arguments of one call; no names are known of a plain function's parameters."""
 
-    def __init__(self, folder: Path) -> None:
+    op: str
+    parameters: tuple[str, ...]
+    values: list[Value]
+
+
+class Recorder:
+    """Writes each call to a file of its own: a `.npz` of its tensors and the rest as JSON.
+
+    `parameters` tells the names of an op's parameters.
+    """
+
+    def __init__(self, folder: Path, parameters: Callable[[str], Sequence[str]]) -> None:
         self._folder = folder
+        self._parameters = parameters
         self._counts: dict[str, int] = {}
         self._seen: set[str] = set()
         folder.mkdir(parents=True, exist_ok=True)
@@ -38,17 +52,17 @@ class Recorder:
             return
         self._seen.add(digest)
         self._counts[name] = count + 1
-        arrays["call"] = np.frombuffer(
-            json.dumps({"op": name, "arguments": described}).encode(), np.uint8
-        )
+        call = {"op": name, "parameters": self._parameters(name), "arguments": described}
+        arrays["call"] = np.frombuffer(json.dumps(call).encode(), np.uint8)
         np.savez(self._folder / f"{name}-{count:03}.npz", **arrays)
 
 
-def load_call(path: Path) -> tuple[str, list[Value]]:
-    """The op and the arguments of a recorded call."""
+def load_call(path: Path) -> Call:
+    """A recorded call."""
     with np.load(path, allow_pickle=False) as file:
         call = json.loads(file["call"].tobytes())
-        return call["op"], [_restore(item, file) for item in call["arguments"]]
+        values = [_restore(item, file) for item in call["arguments"]]
+        return Call(call["op"], tuple(call["parameters"]), values)
 
 
 def _describe(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:

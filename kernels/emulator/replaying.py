@@ -12,7 +12,7 @@ import numpy as np
 
 from kernels.emulator.events import Events
 from kernels.emulator.library import HostTensor, Library, OpError, Value
-from kernels.emulator.recording import load_call
+from kernels.emulator.recording import Call, load_call
 
 # What a shown value has at most.
 _SHOWN = 12
@@ -39,7 +39,8 @@ def run_replay(job: dict[str, Any]) -> None:
     results = Path(job["results"])
     results.mkdir(parents=True, exist_ok=True)
     for path in sorted(Path(job["calls"]).glob("*.npz")):
-        op, values = load_call(path)
+        call = load_call(path)
+        op, values = call.op, call.values
         if op not in library.ops():
             continue
         events.write({"event": "call", "op": op, "call": path.name})
@@ -49,13 +50,13 @@ def run_replay(job: dict[str, Any]) -> None:
             other = make_call(library, op, values, seed)
             difference = compare(first, other, job["seeds"][0], seed)
             if difference:
-                events.write(_event("race", op, values, difference, seed, path.name))
+                events.write(_event("race", call, difference, seed, path.name))
                 break
         base = _load(Path(job["against"]) / path.name) if job.get("against") else None
         if base is not None:
             difference = compare(base, first, 0, 0)
             if difference:
-                events.write(_event("changed", op, values, difference, 0, path.name))
+                events.write(_event("changed", call, difference, 0, path.name))
     events.write({"event": "end"})
 
 
@@ -93,13 +94,21 @@ def compare(first: Outcome, second: Outcome, first_seed: int, second_seed: int) 
     for number, (one, other) in enumerate(zip(first.tensors, second.tensors, strict=True)):
         if one.array.shape != other.array.shape:
             return f"tensor {number}: shape {list(one.array.shape)} / {list(other.array.shape)}"
-        differs = _differing(one, other) & ~(
-            _unwritten(one.array, first_seed) & _unwritten(other.array, second_seed)
-        )
-        if differs.any():
-            place = tuple(int(i) for i in np.argwhere(differs)[0])
+        place = first_difference(one, other, first_seed, second_seed)
+        if place is not None:
             return f"tensor {number}{list(place)}: {one.array[place]} / {other.array[place]}"
     return ""
+
+
+def first_difference(
+    one: HostTensor, other: HostTensor, first_seed: int, second_seed: int
+) -> tuple[int, ...] | None:
+    """Where two tensors of one shape differ first. Bytes that nobody wrote do not count."""
+    unwritten = _unwritten(one.array, first_seed) & _unwritten(other.array, second_seed)
+    differs = _differing(one, other) & ~unwritten
+    if not differs.any():
+        return None
+    return tuple(int(index) for index in np.argwhere(differs)[0])
 
 
 def _differing(one: HostTensor, other: HostTensor) -> np.ndarray:
@@ -125,18 +134,27 @@ def _unwritten(array: np.ndarray, seed: int) -> np.ndarray:
     return np.asarray((bytes_of == poison).all(axis=-1))
 
 
-def _event(
-    kind: str, op: str, values: Sequence[Value], difference: str, seed: int, call: str
-) -> dict[str, Any]:
+def _event(kind: str, call: Call, difference: str, seed: int, name: str) -> dict[str, Any]:
     return {
         "event": kind,
-        "op": op,
+        "op": call.op,
         "difference": difference,
         "seed": seed,
-        "call": call,
-        "size": sum(tensor.array.size for tensor in _tensors(values)),
-        "inputs": [[str(number), show(value)] for number, value in enumerate(values)],
+        "call": name,
+        "size": size_of(call.values),
+        "inputs": show_inputs(call),
     }
+
+
+def size_of(values: Sequence[Value]) -> int:
+    """The number of elements of all tensors."""
+    return sum(tensor.array.size for tensor in _tensors(values))
+
+
+def show_inputs(call: Call) -> list[list[str]]:
+    """The arguments as a table: each parameter's name, or its number, and its value."""
+    names = call.parameters or tuple(str(number) for number in range(len(call.values)))
+    return [[name, show(value)] for name, value in zip(names, call.values, strict=False)]
 
 
 def show(value: Any) -> str:

@@ -14,11 +14,12 @@ Watcher = Callable[[str, Sequence[Value], int], None]
 class Session:
     """What a process emulates: the libraries, and the schedule that ops run under.
 
-    `watchers` are told of every call before it is made.
+    `hardware` is what the test is written for. `watchers` are told of every call before it is made.
     """
 
     library: Library | None = None
     seed: int = 0
+    hardware: str = ""
     watchers: list[Watcher] = field(default_factory=list)
     calls: int = 0
     barriers: dict[str, list[str]] = field(default_factory=dict)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 import random
+import runpy
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from kernels.emulator.discovery import hardware_of
 from kernels.emulator.events import Events
 from kernels.emulator.library import Library, OpError
 from kernels.emulator.ops_modules import OpsFinder, modules_with_ops
@@ -29,6 +32,7 @@ def run_tests(job: dict[str, Any]) -> None:
     libraries = {Path(path): set(names) for path, names in job["libraries"].items()}
     SESSION.library = Library(Path(job["runtime"]), libraries, set(job["ops"]))
     SESSION.seed = job.get("seed", 0)
+    SESSION.hardware = hardware_of(job["test"])
     importlib.import_module("kernels.emulator.standins.paddle")
     # A test that draws its inputs without a seed draws the same ones every time.
     random.seed(0)
@@ -40,7 +44,8 @@ def run_tests(job: dict[str, Any]) -> None:
     sys.path.insert(0, str(root))
     events = Events(Path(job["events"]))
     if job.get("record"):
-        SESSION.watchers.append(Recorder(Path(job["record"])).record)
+        recorder = Recorder(Path(job["record"]), lambda op: SESSION.ops()[op].parameters)
+        SESSION.watchers.append(recorder.record)
     _run_pytest(root, test, events)
     events.write({"event": "end", "barriers": SESSION.barriers})
 
@@ -62,13 +67,48 @@ def _run_pytest(root: Path, test: Path, events: Events) -> None:
         "--import-mode=importlib",
     ]
     options += ["-c", "/dev/null", "--rootdir", str(root), "--tb=short", str(test)]
-    pytest.main(options, plugins=[_Reporter(events)])
+    reporter = _Reporter(events)
+    pytest.main(options, plugins=[reporter])
+    if not reporter.passed and _is_script(test):
+        _run_script(test, reporter)
+
+
+def _is_script(test: Path) -> bool:
+    """Whether the file's own `__main__` block makes the calls, in place of a test runner."""
+    _, block, body = test.read_text("utf-8").partition("\nif __name__ ==")
+    return bool(block) and "unittest.main" not in body and "pytest.main" not in body
+
+
+def _run_script(test: Path, reporter: _Reporter) -> None:
+    """Run a file as its author does: `python test_op.py`."""
+    nodeid = f"{test.name}::as a script"
+    reporter.pytest_runtest_logstart(nodeid)
+    try:
+        runpy.run_path(str(test), run_name="__main__")
+    except SystemExit as ended:
+        if ended.code:
+            reporter.failed(nodeid, ended, _line_of(ended, test))
+        else:
+            reporter.end(nodeid, "passed")
+    # Whatever the script raises is its result.
+    except Exception as error:
+        reporter.failed(nodeid, error, _line_of(error, test))
+    else:
+        reporter.end(nodeid, "passed")
+
+
+def _line_of(error: BaseException, test: Path) -> int:
+    """The script's last line that the error came through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno or 0 for frame in frames if frame.filename == str(test)]
+    return lines[-1] if lines else 0
 
 
 class _Reporter:
-    """Tells of each case when it begins and how it ended."""
+    """Tells of each case when it begins and how it ended; `passed` counts."""
 
     def __init__(self, events: Events) -> None:
+        self.passed = 0
         self._events = events
         self._started = 0.0
 
@@ -79,27 +119,29 @@ class _Reporter:
     def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
         if call.excinfo is None:
             if call.when == "call":
-                self._end(item.nodeid, "passed")
+                self.end(item.nodeid, "passed")
             return
-        self._failed(item.nodeid, call.excinfo)
+        self.failed(item.nodeid, call.excinfo.value, _line(call.excinfo))
 
     def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
         if hasattr(node, "obj") and report.__class__.__name__ == "TestReport":
             return
-        self._failed(node.nodeid, call.excinfo)
+        self.failed(node.nodeid, call.excinfo.value, _line(call.excinfo))
 
-    def _failed(self, nodeid: str, excinfo: Any) -> None:
-        error = excinfo.value
+    def failed(self, nodeid: str, error: BaseException, line: int) -> None:
+        """A case that raised `error`, at a line of the test's file."""
         text = str(error)[-_LONGEST_TEXT:]
         if error.__class__.__name__ in ("Skipped", "SkipTest"):
-            self._end(nodeid, "not_run", text)
+            self.end(nodeid, "not_run", text)
         elif _is_missing(error):
-            self._end(nodeid, "not_run", f"{type(error).__name__}: {text}")
+            self.end(nodeid, "not_run", f"{type(error).__name__}: {text}")
         else:
             kind = "device" if isinstance(error, OpError) else "assertion"
-            self._end(nodeid, "failed", f"{type(error).__name__}: {text}", kind, _line(excinfo))
+            self.end(nodeid, "failed", f"{type(error).__name__}: {text}", kind, line)
 
-    def _end(self, nodeid: str, outcome: str, why: str = "", kind: str = "", line: int = 0) -> None:
+    def end(self, nodeid: str, outcome: str, why: str = "", kind: str = "", line: int = 0) -> None:
+        """How a case ended."""
+        self.passed += outcome == "passed"
         seconds = round(time.monotonic() - self._started, 3)
         self._events.write(
             {

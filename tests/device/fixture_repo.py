@@ -96,7 +96,17 @@ HOSTILE = {
     "leaves_at_start": "#include <cstdlib>\nstatic int leave = (std::exit(0), 1);\n",
 }
 _LOOPS = "volatile int on = 1; while (on) {}"
-_FORKS = "if (threadIdx.x == 0) for (int i = 0; i < 20; ++i) if (fork() == 0) for (;;) pause();"
+# Each child forks as often as is left: 127 processes that never end, in place of all there could be.
+_FORKS = """
+  if (threadIdx.x == 0) {
+    int parent = getpid();
+    for (int i = 0; i < 7; ++i) fork();
+    if (getpid() != parent) {
+      prctl(PR_SET_NAME, "NAME");
+      for (;;) pause();
+    }
+  }
+"""
 
 
 def write_ops(folder: Path, side: int) -> None:
@@ -109,15 +119,16 @@ def write_ops(folder: Path, side: int) -> None:
         _write(folder, ops / "deep" / f"{name}.cu", name, bodies[side], bodies[2])
 
 
-def write_hostile(folder: Path) -> None:
-    """Ops that mean harm, and one that does not."""
+def write_hostile(folder: Path, fork_name: str) -> None:
+    """Ops that mean harm, and those that do not; forked processes are called `fork_name`."""
     write_ops(folder, 0)
     ops = folder / OPS
     body = _GUARDED.format(change="+= 0")
     for name, prefix in HOSTILE.items():
         _write(folder, ops / f"{name}.cu", name, body, _UNCHANGED, prefix)
     _write(folder, ops / "hangs.cu", "hangs", _LOOPS, _UNCHANGED)
-    _write(folder, ops / "forks.cu", "forks", _FORKS, _UNCHANGED)
+    forks = _FORKS.replace("NAME", fork_name)
+    _write(folder, ops / "forks.cu", "forks", forks, _UNCHANGED, "#include <sys/prctl.h>\n")
     _write(folder, ops / "crashes.cu", "crashes", "*(int*)8 = 1;", _UNCHANGED)
 
 

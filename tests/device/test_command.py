@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,10 @@ needs_compiler = pytest.mark.skipif(
     not (shutil.which("g++") or shutil.which("clang++")),
     reason="neither g++ nor clang++ is on this machine to compile device code with",
 )
+
+
+# As long as the kernel keeps it, and this process's own.
+FORK_NAME = f"fork-{os.getpid()}"
 
 
 def run_device(
@@ -144,10 +149,28 @@ def test_unreached_lines(cache: Path, tmp_path: Path) -> None:
     assert coverage["missed"] == [number]
 
 
+@needs_compiler
+def test_mistakes_in_changed_lines(cache: Path, tmp_path: Path) -> None:
+    fixture_repo.write_ops(tmp_path, 0)
+    base = fixture_repo.commit(tmp_path, "base")
+    source = tmp_path / fixture_repo.OPS / "deep" / "keep.cu"
+    # The test has 8 values, so that it cannot tell these bounds from others.
+    text = source.read_text().replace("threadIdx.x < n)", "threadIdx.x < n && n != 7)")
+    source.write_text(text)
+    head = fixture_repo.commit(tmp_path, "head")
+    arguments = ("--repo", str(tmp_path), "--base", base, "--head", head, "--format", "json")
+    mutants = report_of(run_device(cache, "cover", *arguments, "--fail-on", "never"))["mutants"]
+    assert mutants["not_built"] == 0
+    changes = {(mutant["before"], mutant["after"]) for mutant in mutants["unnoticed"]}
+    [line] = [row.strip() for row in text.splitlines() if "n != 7" in row]
+    assert changes >= {(line, line.replace("<", "<=")), (line, line.replace("&&", "||"))}
+    assert all(mutant["path"].endswith("keep.cu") for mutant in mutants["unnoticed"])
+
+
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("hostile")
-    fixture_repo.write_hostile(folder)
+    fixture_repo.write_hostile(folder, FORK_NAME)
     fixture_repo.commit(folder, "hostile")
     arguments = ("--repo", str(folder), "--format", "json", "--timeout", "40")
     return report_of(run_device(cache, "test", *arguments))
@@ -185,6 +208,18 @@ def test_a_hostile_op_fails_alone(hostile: dict[str, Any], name: str, why: str) 
     assert (case["outcome"], case["why"]) == ("failed", why)
     others = [c for c in hostile["tests"]["cases"] if "test_add_one.py" in c["test"]]
     assert [c["outcome"] for c in others] == ["passed"]
+
+
+@needs_compiler
+def test_a_fork_bomb_ends_with_its_op(hostile: dict[str, Any]) -> None:
+    [case] = [c for c in hostile["tests"]["cases"] if "test_forks.py" in c["test"]]
+    # What the parent did is right: its children are nobody's result, and nobody's burden.
+    assert case["outcome"] == "passed"
+    left = []
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        with suppress(OSError):
+            left += [path.parent.name] if path.read_text().strip() == FORK_NAME else []
+    assert left == []
 
 
 def test_no_compiler(tmp_path: Path, repo: tuple[Path, str, str]) -> None:

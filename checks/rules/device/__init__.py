@@ -9,6 +9,7 @@ from checks.rules.device import (
     race,
     reference,
     sanitizer,
+    sibling,
     test_fails,
     untested_line,
 )
@@ -20,6 +21,7 @@ RULES: tuple[Check, ...] = (
     race,
     barrier,
     reference,
+    sibling,
     changed_result,
     untested_line,
 )

@@ -27,6 +27,7 @@ def observed(
         op=fact.op,
         test=fact.test,
         text=fact.text,
+        sibling=fact.sibling,
         schedule=fact.execution.schedule if fact.execution else 0,
     )
     return finding.with_evidence(fact.execution) if fact.execution else finding

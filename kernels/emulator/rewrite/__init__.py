@@ -1,7 +1,7 @@
 """CUDA's extensions of C++, in a source's text, to plain C++. Line numbers stay as they are."""
 
 from kernels.emulator.rewrite.assembly import rewrite_assembly
-from kernels.emulator.rewrite.launches import rewrite_launches
+from kernels.emulator.rewrite.launches import refuse_xpu_launch, rewrite_launches
 from kernels.emulator.rewrite.shared_memory import rewrite_shared_memory
 
 
@@ -14,3 +14,8 @@ def rewrite(text: str) -> str:
     if "asm" in text:
         text = rewrite_assembly(text)
     return text
+
+
+def rewrite_xpu(text: str) -> str:
+    """The C++ of an XPU plugin's file: without the launches of kernels for the device itself."""
+    return rewrite_launches(text, refuse_xpu_launch) if "<<<" in text else text

@@ -16,17 +16,22 @@ std::map<std::string, OpEntry>& table() {
 
 std::vector<Result> results;
 std::string answer;
+// Stands before the names of ops: two hardware's ops of one name can be there at once.
+std::string prefix;
 
 }  // namespace
 
 void register_op(OpEntry entry) {
-  std::string name = entry.name;
+  std::string name = prefix + entry.name;
   table()[name] = std::move(entry);
 }
 
 }  // namespace emulator
 
 extern "C" {
+
+// Libraries that are loaded from now on register their ops with `prefix` before their names.
+void emulator_register_with(const char* prefix) { emulator::prefix = prefix; }
 
 // The ops, a line each: name and parameters, separated by tabs; then `>` and what is given back.
 const char* emulator_ops() {

@@ -29,6 +29,7 @@ from kernels.emulator.standins.paddle.device import (
     CPUPlace,
     CUDAPinnedPlace,
     CUDAPlace,
+    XPUPlace,
     get_device,
     is_compiled_with_cuda,
     is_compiled_with_custom_device,

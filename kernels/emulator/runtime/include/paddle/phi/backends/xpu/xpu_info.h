@@ -1,0 +1,2 @@
+#pragma once
+#include "paddle/emulator/xpu_context.h"

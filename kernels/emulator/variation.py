@@ -1,0 +1,167 @@
+"""Inputs like those that callers make: rows, flags and numbers exchanged between recorded calls.
+
+Nothing that no call shows comes into an input. Hypothesis chooses, and finds the smallest input
+with a difference.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kernels.emulator.library import HostTensor, Value
+from kernels.emulator.recording import Call
+from kernels.emulator.replaying import size_of
+
+if TYPE_CHECKING:
+    from kernels.emulator.siblings import Comparison, Pair
+
+_MOST_EDITS = 4
+_LARGEST_CALL = 1 << 16
+# A tensor with such a name is worked out from all rows: exchanged rows would make it wrong.
+_DERIVED = ("cu_", "offset", "batch_id", "index", "cumsum")
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change of a call: of a row, a flag, or a plain number.
+
+    `kind` is `row`, `flag` or `number`; `choice`, `place` and `donor` are any numbers, taken modulo
+    what there is.
+    """
+
+    kind: str
+    choice: int
+    place: int
+    donor: int
+
+
+class _Differs(Exception):
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__()
+        self.comparison = comparison
+
+
+def find_difference(
+    pair: Pair, calls: Sequence[Call], most: int, counts: Counter[str]
+) -> Comparison | None:
+    """The smallest of at most `most` variations on which the sides differ.
+
+    `counts` gets the number of inputs that agreed, differed, or were not compared; it stays empty
+    where Hypothesis is not installed.
+    """
+    try:
+        import hypothesis
+        from hypothesis import strategies
+    except ImportError:
+        return None
+    small = [call for call in calls if size_of(call.values) <= _LARGEST_CALL]
+    shown = sorted(small, key=lambda call: size_of(call.values))
+    if not shown:
+        return None
+    number = strategies.integers(0, 1 << 12)
+    edit = strategies.builds(
+        Edit, strategies.sampled_from(("row", "flag", "number")), number, number, number
+    )
+    edits = strategies.lists(edit, min_size=1, max_size=_MOST_EDITS)
+
+    @hypothesis.settings(
+        max_examples=most,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+        phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
+    )
+    @hypothesis.given(strategies.integers(0, len(shown) - 1), edits)
+    def check(index: int, edits: Sequence[Edit]) -> None:
+        comparison = pair.compare(vary(shown, index, edits))
+        counts[comparison.agreement] += 1
+        if comparison.place:
+            raise _Differs(comparison)
+
+    try:
+        check()
+    except _Differs as error:
+        return error.comparison
+    return None
+
+
+def vary(shown: Sequence[Call], index: int, edits: Sequence[Edit]) -> Call:
+    """The call at `index` with the edits, each of values that another call shows there."""
+    call = shown[index]
+    values = copy.deepcopy(call.values)
+    for edit in edits:
+        donor = shown[edit.donor % len(shown)]
+        if donor.parameters != call.parameters or len(donor.values) != len(values):
+            continue
+        if edit.kind == "row":
+            _exchange_row(values, donor.values, call.parameters, edit)
+        elif edit.kind == "flag":
+            _exchange_flag(values, donor.values, edit)
+        else:
+            _exchange_number(values, donor.values, edit)
+    return Call(call.op, call.parameters, values)
+
+
+def _exchange_row(
+    values: list[Value], donor: Sequence[Value], names: Sequence[str], edit: Edit
+) -> None:
+    """One request of another call in the place of one of this, in all tensors at once."""
+    if any(mark in name for name in names for mark in _DERIVED):
+        return
+    rows = _rows(values)
+    donor_rows = _rows(donor)
+    if rows == 0 or donor_rows == 0:
+        return
+    pairs = []
+    for value, other in zip(values, donor, strict=True):
+        if not isinstance(value, HostTensor) or not isinstance(other, HostTensor):
+            continue
+        if value.array.ndim == 0 or len(value.array) != rows:
+            continue
+        if value.array.shape[1:] != other.array.shape[1:] or len(other.array) != donor_rows:
+            return
+        pairs.append((value, other))
+    for value, other in pairs:
+        value.array[edit.place % rows] = other.array[edit.choice % donor_rows]
+
+
+def _rows(values: Sequence[Value]) -> int:
+    """The number of requests: the most common first dimension."""
+    sizes = Counter(
+        len(value.array)
+        for value in values
+        if isinstance(value, HostTensor) and value.array.ndim > 0
+    )
+    return sizes.most_common(1)[0][0] if sizes else 0
+
+
+def _exchange_flag(values: list[Value], donor: Sequence[Value], edit: Edit) -> None:
+    """One element of a tensor of flags becomes one that another call has there."""
+    flags = []
+    for value, other in zip(values, donor, strict=True):
+        if isinstance(value, HostTensor) and isinstance(other, HostTensor):
+            if value.dtype == "bool" and value.array.size and other.array.size:
+                flags.append((value.array, other.array))
+    if flags:
+        array, shown = flags[edit.choice % len(flags)]
+        flat = np.unravel_index(edit.place % array.size, array.shape)
+        array[flat] = shown.reshape(-1)[edit.donor % shown.size]
+
+
+def _exchange_number(values: list[Value], donor: Sequence[Value], edit: Edit) -> None:
+    """A plain number becomes the other call's."""
+    numbers = [
+        position
+        for position, value in enumerate(values)
+        if isinstance(value, (bool, int, float)) and type(donor[position]) is type(value)
+    ]
+    if numbers:
+        position = numbers[edit.choice % len(numbers)]
+        values[position] = donor[position]

@@ -1,0 +1,104 @@
+"""`specbot device compare` on an op and its copy for other hardware."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.device import fixture_copies
+from tests.device.fixture_copies import BY_TWO, GPU, SAME, STOPPED_AND_PAUSED, WRAPPER
+from tests.device.fixture_repo import commit
+from tests.device.test_command import needs_compiler, report_of, run_device
+
+pytestmark = needs_compiler
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+def compare(cache: Path, folder: Path, *arguments: str) -> dict[str, Any]:
+    return report_of(
+        run_device(cache, "compare", "--repo", str(folder), "--format", "json", *arguments)
+    )
+
+
+def compare_sides(cache: Path, folder: Path, *, gpu: str = SAME, xpu: str = SAME) -> dict[str, Any]:
+    """A change from two copies that agree."""
+    fixture_copies.write_copies(folder)
+    base = commit(folder, "base")
+    fixture_copies.write_copies(folder, gpu, xpu)
+    return compare(cache, folder, "--base", base, "--head", commit(folder, "head"))
+
+
+def test_copies_that_part(cache: Path, tmp_path: Path) -> None:
+    report = compare_sides(cache, tmp_path, gpu=BY_TWO)
+    [finding] = report["findings"]
+    assert (finding["rule"], finding["severity"]) == ("device.sibling", "bug")
+    assert finding["location"]["path"] == GPU
+    [evidence] = finding["evidence"]
+    # The smaller of the two calls that differ, by the names of the op's parameters.
+    inputs = dict(evidence["inputs"])
+    assert inputs["lens"] == "int32[2] [0, 1]"
+    assert inputs["step"] == "1"
+    assert (evidence["expected"], evidence["got"]) == ("1", "2")
+    assert "custom_ops/xpu_ops/src/ops/advance.cc" in finding["message"]["en"]
+    [sibling] = report["siblings"]
+    assert (sibling["agreed"], sibling["differed"]) == (2, 2)
+    # The copy's own check refuses a step of 0: no input of any caller.
+    assert sibling["left_out"] == ["refused: WRAPPER_ASSERT: (step) > (0)"]
+
+
+def test_a_change_of_the_copy_alone(cache: Path, tmp_path: Path) -> None:
+    report = compare_sides(cache, tmp_path, xpu=BY_TWO)
+    [finding] = report["findings"]
+    assert finding["rule"] == "device.sibling"
+    assert finding["location"]["path"] == WRAPPER
+
+
+def test_a_change_of_both(cache: Path, tmp_path: Path) -> None:
+    report = compare_sides(cache, tmp_path, gpu=BY_TWO, xpu=BY_TWO)
+    assert report["findings"] == []
+    [sibling] = report["siblings"]
+    assert sibling["compared"]
+    assert sibling["varied"]["agrees"] > 0
+
+
+def test_a_head_alone_is_asked(cache: Path, tmp_path: Path) -> None:
+    fixture_copies.write_copies(tmp_path, gpu=BY_TWO)
+    commit(tmp_path, "head")
+    [finding] = compare(cache, tmp_path)["findings"]
+    assert (finding["rule"], finding["severity"]) == ("device.sibling", "question")
+
+
+def test_a_variation_of_what_tests_show(cache: Path, tmp_path: Path) -> None:
+    report = compare_sides(cache, tmp_path, gpu=STOPPED_AND_PAUSED)
+    [finding] = report["findings"]
+    assert (finding["rule"], finding["severity"]) == ("device.sibling", "question")
+    [evidence] = finding["evidence"]
+    assert "True" in dict(evidence["inputs"])["stopped"]
+    assert "True" in dict(evidence["inputs"])["paused"]
+
+
+def test_a_parameter_of_one_side(cache: Path, tmp_path: Path) -> None:
+    fixture_copies.write_copies(tmp_path, gpu=BY_TWO, extra="mask")
+    commit(tmp_path, "head")
+    report = compare(cache, tmp_path)
+    assert report["findings"] == []
+    [sibling] = report["siblings"]
+    assert not sibling["compared"]
+    assert sibling["left_out"] == ["one side alone takes mask"]
+
+
+@pytest.mark.parametrize("form", ["terminal", "markdown", "html"])
+def test_people_read_it(cache: Path, tmp_path: Path, form: str) -> None:
+    fixture_copies.write_copies(tmp_path)
+    commit(tmp_path, "head")
+    done = run_device(cache, "compare", "--repo", str(tmp_path), "--format", form)
+    assert done.returncode == 0, done.stderr
+    assert "Compared with the copies for other hardware" in done.stdout
+    assert "4 agreed, 0 differed" in done.stdout or "4 agreed" in json.dumps(done.stdout)
