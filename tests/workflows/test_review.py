@@ -82,6 +82,10 @@ def test_a_pull_request_from_its_first_push_to_its_last(live, engine):
     people.edit(live, engine, pull, title="[two]")
     until(lambda: len(pull.live_reviews()) == 1 and len(pull.reviews) == 2)
     assert "convention.title" in pull.live_reviews()[0].body.partition("<details>")[0]
+    # What would say the same again is not posted, and its check ends.
+    people.edit(live, engine, pull, body="As everybody knows.")
+    until(lambda: [c.status for c in engine.check_runs] == ["completed"] * 3)
+    assert len(pull.reviews) == 2
 
     second = engine.git.commit("feature", {"engine/step.py": SMALL_HEAD + "\n\nother(1)\n"})
     people.push(live, engine, pull, second)
