@@ -240,16 +240,18 @@ def _threshold(
     BITS: tl.constexpr,
 ):  # fmt: skip
     """A logit that k tokens reach, and few more: the k-th best of classes of chunks or, where there
-    are too few chunks for that, of the groups. Every one of the k best tokens reaches it. -inf
+    are too few chunks with a finite logit for that, of the groups. Every one of the k best tokens reaches it. -inf
     where fewer than k groups have a finite one.
     """
+    threshold = tl.full([], float("-inf"), tl.float32)
     if 2 * k <= chunks:
         fold = tl.max(tl.reshape(tops, [CHUNKS // TOGETHER, TOGETHER]), axis=0)
         place = tl.arange(0, TOGETHER)
         threshold = tl.max(
             tl.where(come_before(fold, place, fold, place) == k - 1, fold, float("-inf"))
         )
-    else:
+    # Few chunks, or few with a finite logit: a mask that leaves neighbours.
+    if threshold == float("-inf"):
         group = tl.arange(0, GROUPS)
         best = tl.load(row_max_ptr + group, mask=group // PER_CHUNK < chunks, other=float("-inf"))
         group_key = tl.where(group < chunks * PER_CHUNK, order_key(read_logit(best), BITS), 0)
