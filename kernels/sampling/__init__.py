@@ -17,6 +17,7 @@ from __future__ import annotations
 import torch
 
 from .._dispatch import use_triton
+from .._launch import launcher_of
 from .._random import ACCEPT, CHUNK, DRAFT, RECOVER
 from .._validate import FLOAT32, INT64, INTS, LOGITS, Args
 from ..logprobs import MAX_K, logprobs
@@ -58,17 +59,13 @@ def top_k_top_p_cut(
     Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
     together.
     """
-    args = Args("sampling.top_k_top_p_cut")
-    args.tensor("logits", logits, ("R", "V"), LOGITS)
-    if args.sizes["V"] < 1:
-        raise args.fail("logits must have at least one column")
-    args.tensor("temperature", temperature, ("R",), FLOAT32)
-    args.optional("top_k", top_k, ("R",), INTS)
-    args.optional("top_p", top_p, ("R",), FLOAT32)
-    if use_triton(args.op, logits.device):
+    op = "sampling.top_k_top_p_cut"
+    launch = launcher_of(op, (logits, temperature, top_k, top_p))
+    launch.check_once(lambda: _check_limits(Args(op), logits, temperature, top_k, top_p))
+    if use_triton(op, logits.device):
         from .cut import select_triton
 
-        return select_triton(logits, temperature, top_k, top_p)[:2]
+        return select_triton(logits, temperature, top_k, top_p, launch=launch)[:2]
     from .reference import top_k_top_p_cut_reference
 
     return top_k_top_p_cut_reference(logits, temperature, top_k, top_p)[:2]
@@ -93,21 +90,20 @@ def top_k_top_p_sample(
     Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
     together.
     """
-    args = Args("sampling.top_k_top_p_sample")
-    args.tensor("logits", logits, ("R", "V"), LOGITS)
-    if args.sizes["V"] < 1:
-        raise args.fail("logits must have at least one column")
-    args.tensor("seeds", seeds, ("R",), INT64)
-    args.tensor("positions", positions, ("R",), INT64)
-    args.tensor("temperature", temperature, ("R",), FLOAT32)
-    args.optional("top_k", top_k, ("R",), INTS)
-    args.optional("top_p", top_p, ("R",), FLOAT32)
-    args.integer("stream", stream, 0, 2)
-    if use_triton(args.op, logits.device):
+    op = "sampling.top_k_top_p_sample"
+    launch = launcher_of(op, (logits, seeds, positions, temperature, top_k, top_p, stream))
+
+    def check() -> None:
+        args = Args(op)
+        _check_limits(args, logits, temperature, top_k, top_p)
+        _check_draw(args, seeds, positions, stream)
+
+    launch.check_once(check)
+    if use_triton(op, logits.device):
         from .cut import select_triton
 
         cut_logit, cut_id, tokens = select_triton(
-            logits, temperature, top_k, top_p, (seeds, positions, stream)
+            logits, temperature, top_k, top_p, (seeds, positions, stream), launch=launch
         )
         return tokens, cut_logit, cut_id
     from .reference import sample_reference, top_k_top_p_cut_reference
@@ -139,24 +135,46 @@ def sample(
     Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
     together.
     """
-    args = Args("sampling.sample")
-    args.tensor("logits", logits, ("R", "V"), LOGITS)
-    if args.sizes["V"] < 1:
-        raise args.fail("logits must have at least one column")
-    args.tensor("seeds", seeds, ("R",), INT64)
-    args.tensor("positions", positions, ("R",), INT64)
-    args.tensor("temperature", temperature, ("R",), FLOAT32)
-    args.integer("stream", stream, 0, 2)
-    if cut is not None:
-        args.tensor("cut[0]", cut[0], ("R",), FLOAT32)
-        args.tensor("cut[1]", cut[1], ("R",), INT64)
-    if use_triton(args.op, logits.device):
+    op = "sampling.sample"
+    launch = launcher_of(op, (logits, seeds, positions, temperature, *(cut or ()), stream))
+
+    def check() -> None:
+        args = Args(op)
+        _check_limits(args, logits, temperature, None, None)
+        _check_draw(args, seeds, positions, stream)
+        if cut is not None:
+            args.tensor("cut[0]", cut[0], ("R",), FLOAT32)
+            args.tensor("cut[1]", cut[1], ("R",), INT64)
+
+    launch.check_once(check)
+    if use_triton(op, logits.device):
         from .draw import sample_triton
 
-        return sample_triton(logits, seeds, positions, temperature, cut, stream, chunk=CHUNK)
+        return sample_triton(
+            logits, seeds, positions, temperature, cut, stream, chunk=CHUNK, launch=launch
+        )
     from .reference import sample_reference
 
     return sample_reference(logits, seeds, positions, temperature, cut, stream, chunk=CHUNK)[0]
+
+
+def _check_limits(
+    args: Args, logits: object, temperature: object, top_k: object, top_p: object
+) -> None:
+    """What a row is cut by."""
+    args.tensor("logits", logits, ("R", "V"), LOGITS)
+    if args.sizes["V"] < 1:
+        raise args.fail("logits must have at least one column")
+    args.tensor("temperature", temperature, ("R",), FLOAT32)
+    args.optional("top_k", top_k, ("R",), INTS)
+    args.optional("top_p", top_p, ("R",), FLOAT32)
+
+
+def _check_draw(args: Args, seeds: object, positions: object, stream: object) -> None:
+    """What names the noise of a row."""
+    args.tensor("seeds", seeds, ("R",), INT64)
+    args.tensor("positions", positions, ("R",), INT64)
+    args.integer("stream", stream, 0, 2)
 
 
 def top_p_candidates(

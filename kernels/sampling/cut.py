@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import torch
 
+from .._launch import Launcher
 from .bracket import Geometry, guess_brackets
 from .collect import collect_candidates, mass_of_chunks
 from .settle import BLOCK, settle_rows
@@ -37,12 +38,14 @@ def select_triton(
     *,
     geometry: Geometry | None = None,
     block: int = BLOCK,
+    launch: Launcher | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
     """(cut_logit, cut_id, tokens or None); see ``kernels.sampling``. ``geometry`` and ``block`` are
     smaller in tests only."""
     rows, vocab = logits.shape
     device = logits.device
     geometry = geometry or geometry_of(vocab)
+    launch = launch or Launcher()
     cut = (
         torch.empty(rows, dtype=torch.float32, device=device),
         torch.empty(rows, dtype=torch.int64, device=device),
@@ -56,11 +59,11 @@ def select_triton(
     limits = tuple(
         None if part is None else part.contiguous() for part in (temperature, top_k, top_p)
     )
-    partial = None if top_p is None else mass_of_chunks(logits, limits, geometry)
-    bracket, held = guess_brackets(logits, limits, partial, geometry)
+    partial = None if top_p is None else mass_of_chunks(logits, limits, geometry, launch)
+    bracket, held = guess_brackets(logits, limits, partial, geometry, launch)
     weigh = drawn is not None or top_p is not None
-    collected = collect_candidates(logits, limits, bracket, held, geometry, weigh=weigh)
+    collected = collect_candidates(logits, limits, bracket, held, geometry, launch, weigh=weigh)
     settle_rows(
-        logits, limits, partial, bracket, held, collected, cut, drawn, geometry, block=block
+        logits, limits, partial, bracket, held, collected, cut, drawn, geometry, launch, block=block
     )
     return *cut, drawn[2] if drawn else None

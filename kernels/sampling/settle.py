@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from .._device import LOG2E, ORDER_BITS, after_another, is_kept, pick, uniforms, wait_for_another
+from .._launch import Launcher, cdiv
 from .._tiles import cut_tile, load_tile, mass
 from .among import UNIT, fixed_mass, load_candidates
 from .bracket import Geometry
@@ -33,6 +34,7 @@ def settle_rows(
     cut: tuple[torch.Tensor, torch.Tensor],  # out float32 [R], int64 [R]
     draw: tuple[torch.Tensor, torch.Tensor, torch.Tensor, int] | None,
     geometry: Geometry,
+    launch: Launcher,
     *,
     block: int = BLOCK,
 ) -> None:
@@ -41,18 +43,26 @@ def settle_rows(
     launch of their own: what they need would leave the others fewer registers.
     """
     rows, vocab = logits.shape
-    chunks = triton.cdiv(vocab, geometry.chunk)
+    chunks = cdiv(vocab, geometry.chunk)
     wide = triton.next_power_of_2(chunks)
     scratch = torch.empty(rows, wide, dtype=torch.int64, device=logits.device)
     seeds, positions, tokens, stream = draw or (None, None, None, 0)
-    for large, size, warps in ((False, geometry.small, WARPS), (True, geometry.room, LARGE_WARPS)):
-        _settle_kernel[(rows,)](
-            logits, logits.stride(0), logits.stride(1), limits, partial, bracket, held, *collected,
-            scratch, *cut, seeds, positions, tokens, vocab, chunks, geometry.few(vocab),
-            STREAM=stream, BITS=ORDER_BITS[logits.dtype], CHUNK=geometry.chunk, CHUNKS=wide,
-            ROOM=geometry.room, SMALL=geometry.small, LARGE=large, SIZE=size, BLOCK=block,
-            STEP=min(STEP, size), num_warps=warps, maxnreg=REGISTERS, **after_another(),
-        )  # fmt: skip
+    arguments = (
+        logits, *logits.stride(), limits, partial, bracket, held, *collected, scratch, *cut, seeds,
+        positions, tokens, vocab, chunks, geometry.few(vocab),
+    )  # fmt: skip
+
+    def constants(large: bool) -> dict[str, object]:
+        size = geometry.room if large else geometry.small
+        return {
+            "STREAM": stream, "BITS": ORDER_BITS[logits.dtype], "CHUNK": geometry.chunk,
+            "CHUNKS": wide, "ROOM": geometry.room, "SMALL": geometry.small, "LARGE": large,
+            "SIZE": size, "BLOCK": block, "STEP": min(STEP, size),
+            "num_warps": LARGE_WARPS if large else WARPS, "maxnreg": REGISTERS, **after_another(),
+        }  # fmt: skip
+
+    launch(_settle_kernel, rows, arguments, lambda: constants(False), 0)
+    launch(_settle_kernel, rows, arguments, lambda: constants(True), 1)
 
 
 @triton.jit(do_not_specialize=["chunks", "few"])
