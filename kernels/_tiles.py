@@ -13,8 +13,7 @@ import torch
 import triton
 import triton.language as tl
 
-from ._device import LOG2E, is_kept, pick, read_logit
-from ._dispatch import interpreting
+from ._device import LOG2E, is_kept, like_hopper, pick, read_logit
 
 WARPS = 1
 # Warps that fill a large GPU a few times over.
@@ -27,12 +26,12 @@ TWO_MINUS_INFINITIES = tl.constexpr(-8323200)  # 0xFF80FF80
 def packed(logits: torch.Tensor | None) -> bool:
     """Whether rows can be read as words of two bfloat16 logits, 16 bytes a load.
 
-    The interpreter has no inline assembly, so it runs what every other row runs.
+    The interpreter and older GPUs lack the instructions: they run what every other row runs.
     """
     return (
         logits is not None
         and logits.dtype == torch.bfloat16
-        and not interpreting()
+        and like_hopper(logits.device)
         and logits.stride(-1) == 1
         and logits.shape[-1] % 8 == 0
         and logits.data_ptr() % 16 == 0

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.sandbox.client import FORK_SERVER
-
 ROOT = Path(__file__).resolve().parent.parent
 _KEPT_BY_TOOLS = {".hypothesis", ".pytest_cache", ".import_linter_cache", "__pycache__", "build"}
 # pytest's own note of the test that runs.
@@ -56,6 +54,10 @@ def leaves_nothing_behind() -> Iterator[None]:
 def fork_server() -> Iterator[None]:
     """The process from which reviews are forked, for tests that run one in this process: it takes a
     second to start, and stays for all of them."""
+    # Not for every test: those of the kernels run on a GPU machine that has torch, and none of what
+    # a review needs.
+    from bot.sandbox.client import FORK_SERVER
+
     FORK_SERVER.fork().close()
     yield
     FORK_SERVER.close()

@@ -48,7 +48,9 @@ def _logprobs(
 
     what = f"top-{k} logprobs + rank" if k else "sampled-token logprob + rank"
     size = rows * VOCAB * 2 + rows * (20 + 12 * k)
-    return Workload(f"{what}, {rows} rows", "logprobs", size, build, floor, micros, compiled)
+    return Workload(
+        f"{what}, {rows} rows", "logprobs", size, build, floor, micros, compiled=compiled
+    )
 
 
 def _torch_logprobs(logits: torch.Tensor, tokens: torch.Tensor, k: int) -> tuple[torch.Tensor, ...]:

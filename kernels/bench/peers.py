@@ -43,6 +43,17 @@ def _installed(name: str) -> ModuleType | None:
     return import_module(name)
 
 
+class _FixedNoise:
+    """A generator for FlashInfer whose state stands: it makes or moves one at every call, which a
+    CUDA graph refuses to capture."""
+
+    def get_state(self) -> torch.Tensor:
+        return torch.tensor([7, 0], dtype=torch.int64).view(torch.uint8)
+
+    def set_state(self, state: torch.Tensor) -> None:
+        """Nothing: every call of the bench draws with the same noise."""
+
+
 def _flashinfer(
     module: ModuleType,
     logits: torch.Tensor,
@@ -50,17 +61,18 @@ def _flashinfer(
     top_p: torch.Tensor | None,
 ) -> Call | None:
     """It samples from probabilities: making them is a part of the job."""
+    noise = _FixedNoise()
     if top_k is not None and top_p is not None:
         return lambda: module.sampling.top_k_top_p_sampling_from_logits(
-            logits.float(), top_k.int(), top_p
+            logits.float(), top_k.int(), top_p, generator=noise
         )
     if top_k is not None:
         return lambda: module.sampling.top_k_sampling_from_probs(
-            logits.float().softmax(dim=1), top_k.int()
+            logits.float().softmax(dim=1), top_k.int(), generator=noise
         )
     if top_p is not None:
         return lambda: module.sampling.top_p_sampling_from_probs(
-            logits.float().softmax(dim=1), top_p
+            logits.float().softmax(dim=1), top_p, generator=noise
         )
     return None
 

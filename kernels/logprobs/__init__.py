@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from .._dispatch import use_triton
+from .._launch import launcher_of
 from .._validate import FLOAT32, INT64, INTS, LOGITS, Args
 
 __all__ = ["MAX_K", "Logprobs", "logprobs"]
@@ -62,6 +63,27 @@ def logprobs(
     Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
     together.
     """
+    given = (logits, token_ids, k, rows, temperature, cut_logit, cut_id)
+    launch = launcher_of("logprobs", given)
+    launch.check_once(lambda: _check(*given))
+    if use_triton("logprobs", logits.device):
+        from .triton import logprobs_triton
+
+        return Logprobs(*logprobs_triton(*given, launch=launch))
+    from .reference import logprobs_reference
+
+    return Logprobs(*logprobs_reference(*given))
+
+
+def _check(
+    logits: object,
+    token_ids: object,
+    k: object,
+    rows: object,
+    temperature: object,
+    cut_logit: object,
+    cut_id: object,
+) -> None:
     args = Args("logprobs")
     args.tensor("logits", logits, ("T", "V"), LOGITS)
     if args.sizes["V"] < 1:
@@ -76,8 +98,3 @@ def logprobs(
     if (cut_logit is None) != (cut_id is None):
         raise args.fail("cut_logit and cut_id go together")
     args.integer("k", k, 0, min(MAX_K, args.sizes["V"]))
-    if use_triton("logprobs", logits.device):
-        from .triton import logprobs_triton as run
-    else:
-        from .reference import logprobs_reference as run
-    return Logprobs(*run(logits, token_ids, k, rows, temperature, cut_logit, cut_id))

@@ -18,6 +18,7 @@ from .._device import (
     read_logit,
     wait_for_another,
 )
+from .._launch import Launcher
 from .._tiles import VECTOR
 from .entry import entry_of, read_tokens, sampled_logit
 from .search import search_groups, slots
@@ -41,6 +42,7 @@ def merge_chunks_of_rows(
     k: int,
     entries: int,
     options: dict[str, object],
+    launch: Launcher,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """(logprob, rank, topk_ids, topk_logprobs, logz); see ``kernels.logprobs.Logprobs``."""
     device = logits.device
@@ -54,14 +56,19 @@ def merge_chunks_of_rows(
         entries, COUNTS + wide + 3 * ROOM if k else 0, dtype=torch.int32, device=device
     )
     if entries:
-        _merge_kernel[(entries,)](
-            *arguments, *passed, scratch, logprob, rank, topk_ids, topk_logprobs,
-            entries, logits.shape[1], chunks, k,
-            **options, CHUNKS=wide,
-            GROUPS=max(TOGETHER, triton.next_power_of_2(groups)), BITS=ORDER_BITS[logits.dtype],
-            TOGETHER=TOGETHER, ROOM=ROOM, ROUND=ROUND, COUNTS=COUNTS,
-            TOP=k > 0, num_warps=WARPS if k else SCORE_WARPS, maxnreg=REGISTERS if k else None,
-            **after_another(),
+        launch(
+            _merge_kernel, entries,
+            (
+                *arguments, *passed, scratch, logprob, rank, topk_ids, topk_logprobs,
+                entries, logits.shape[1], chunks, k,
+            ),
+            lambda: {
+                **options, "CHUNKS": wide, "GROUPS": max(TOGETHER, triton.next_power_of_2(groups)),
+                "BITS": ORDER_BITS[logits.dtype], "TOGETHER": TOGETHER, "ROOM": ROOM,
+                "ROUND": ROUND, "COUNTS": COUNTS, "TOP": k > 0,
+                "num_warps": WARPS if k else SCORE_WARPS, "maxnreg": REGISTERS if k else None,
+                **after_another(),
+            },
         )  # fmt: skip
     return logprob[0], rank, topk_ids, topk_logprobs, logprob[1]
 
@@ -240,16 +247,18 @@ def _threshold(
     BITS: tl.constexpr,
 ):  # fmt: skip
     """A logit that k tokens reach, and few more: the k-th best of classes of chunks or, where there
-    are too few chunks for that, of the groups. Every one of the k best tokens reaches it. -inf
-    where fewer than k groups have a finite one.
+    are too few chunks with a finite logit for that, of the groups. Every one of the k best tokens
+    reaches it. -inf where fewer than k groups have a finite one.
     """
+    threshold = tl.full([], float("-inf"), tl.float32)
     if 2 * k <= chunks:
         fold = tl.max(tl.reshape(tops, [CHUNKS // TOGETHER, TOGETHER]), axis=0)
         place = tl.arange(0, TOGETHER)
         threshold = tl.max(
             tl.where(come_before(fold, place, fold, place) == k - 1, fold, float("-inf"))
         )
-    else:
+    # Few chunks, or few with a finite logit: a mask that leaves neighbours.
+    if threshold == float("-inf"):
         group = tl.arange(0, GROUPS)
         best = tl.load(row_max_ptr + group, mask=group // PER_CHUNK < chunks, other=float("-inf"))
         group_key = tl.where(group < chunks * PER_CHUNK, order_key(read_logit(best), BITS), 0)

@@ -51,25 +51,15 @@ def search_groups(
     tl.debug_barrier()
     picked = tl.load(count_at, volatile=True)
 
-    # The picked groups' tokens, all of them at once.
-    place = tl.arange(0, TOGETHER * GROUP)
-    one = tl.load(groups_at + place // GROUP, mask=place // GROUP < picked, other=0)
-    vector = place % GROUP // VECTOR
-    id = one // per_chunk * CHUNK + (vector * per_chunk + one % per_chunk) * VECTOR + place % VECTOR
-    listed = (place // GROUP < picked) & (id < vocab)
-    x = read_tokens(row_ptr, logits_stride_v, id, listed, cut_logit, cut_id, HAS_CUT)
-    key = tl.where(listed, order_key(x, BITS), 0)
-    above = tl.sum((key > threshold).to(tl.int32))
-    if above >= k:
-        last = _kth_key(key, k, BITS)
-        room = k - tl.sum((key > last).to(tl.int32))
-        chosen = (key > last) | ((key == last) & (id <= _nth_id(id, key == last, room)))
-    else:
-        chosen = key > threshold
+    above = tl.full([], 0, tl.int32)
     tl.debug_barrier()
     tl.store(count_at, 0)
     tl.debug_barrier()
-    _store_tokens(tokens_at, slots(count_at, chosen), id, x, chosen)
+    if picked > 0:  # else all ties, from the best token on
+        above = _store_better(
+            k, picked, threshold, count_at, groups_at, tokens_at, row_ptr, logits_stride_v, vocab,
+            cut_logit, cut_id, HAS_CUT, CHUNK, GROUP, TOGETHER, BITS,
+        )  # fmt: skip
     # The ties that are still wanted, chunk by chunk in the order of ids.
     found = tl.minimum(above, k)
     top_key = order_key(tops, BITS)
@@ -87,6 +77,35 @@ def search_groups(
         reach = (top_key >= threshold) & (place > chunk) & (place < chunks)
         chunk = tl.min(tl.where(reach, place, CHUNKS))
     return k
+
+
+@triton.jit
+def _store_better(
+    k, picked, threshold, count_at, groups_at, tokens_at, row_ptr, logits_stride_v, vocab,
+    cut_logit, cut_id,
+    HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr, TOGETHER: tl.constexpr,
+    BITS: tl.constexpr,
+):  # fmt: skip
+    """Stores the tokens above the threshold, the k best if they are more, and returns how many
+    there are. All of them lie in the picked groups, which are looked into at once.
+    """
+    per_chunk: tl.constexpr = CHUNK // GROUP
+    place = tl.arange(0, TOGETHER * GROUP)
+    one = tl.load(groups_at + place // GROUP, mask=place // GROUP < picked, other=0)
+    vector = place % GROUP // VECTOR
+    id = one // per_chunk * CHUNK + (vector * per_chunk + one % per_chunk) * VECTOR + place % VECTOR
+    listed = (place // GROUP < picked) & (id < vocab)
+    x = read_tokens(row_ptr, logits_stride_v, id, listed, cut_logit, cut_id, HAS_CUT)
+    key = tl.where(listed, order_key(x, BITS), 0)
+    above = tl.sum((key > threshold).to(tl.int32))
+    if above >= k:
+        last = _kth_key(key, k, BITS)
+        room = k - tl.sum((key > last).to(tl.int32))
+        chosen = (key > last) | ((key == last) & (id <= _nth_id(id, key == last, room)))
+    else:
+        chosen = key > threshold
+    _store_tokens(tokens_at, slots(count_at, chosen), id, x, chosen)
+    return above
 
 
 @triton.jit

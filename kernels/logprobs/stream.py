@@ -8,7 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LARGEST, LOG2E, after_another, wait_for_another
+from .._device import LARGEST, LOG2E, after_another, multiprocessors, wait_for_another
+from .._launch import Launcher, cdiv
 from .._tiles import (
     WARPS,
     count_at_least,
@@ -20,7 +21,7 @@ from .._tiles import (
 )
 from .entry import entry_of, sampled_logit
 
-AT_ONCE = 132 * 20  # programs of one warp and 96 registers that an H200 holds
+AT_ONCE = 20  # programs of one warp and 96 registers that a multiprocessor holds
 
 
 def stream_chunks(
@@ -29,31 +30,35 @@ def stream_chunks(
     k: int,
     entries: int,
     options: dict[str, object],
+    launch: Launcher,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(max and sum of exponentials float32 [R, chunks, 2], tokens at least as good as the sampled
     one int32 [R, chunks], max of each group [R, chunks * CHUNK // GROUP]).
     """
     vocab, device = logits.shape[1], logits.device
     chunk = options["CHUNK"]
-    chunks = triton.cdiv(vocab, chunk)
+    chunks = cdiv(vocab, chunk)
     partial = torch.empty(entries, chunks, 2, dtype=torch.float32, device=device)
     at_least = torch.empty(entries, chunks, dtype=torch.int32, device=device)
     groups = chunks * (chunk // options["GROUP"]) if k else 0
     best = torch.empty(entries, groups, dtype=logits.dtype, device=device)
     if entries:
-        per_program = _chunks_per_program(entries, chunks)
-        _chunk_kernel[(entries * triton.cdiv(chunks, per_program),)](
-            *arguments, partial, at_least, best, vocab, chunks, per_program, k,
-            **options, PACKED=packed(logits) and not options["HAS_CUT"], num_warps=WARPS,
-            **after_another(),
+        per_program = _chunks_per_program(entries, chunks, multiprocessors(device))
+        launch(
+            _chunk_kernel, entries * cdiv(chunks, per_program),
+            (*arguments, partial, at_least, best, vocab, chunks, per_program, k),
+            lambda: {
+                **options, "PACKED": packed(logits) and not options["HAS_CUT"],
+                "num_warps": WARPS, **after_another(),
+            },
         )  # fmt: skip
     return partial, at_least, best
 
 
-def _chunks_per_program(rows: int, chunks: int) -> int:
+def _chunks_per_program(rows: int, chunks: int, processors: int) -> int:
     """As many as it takes to have every program run at once; if those are too many for that,
     a few."""
-    at_once = triton.cdiv(rows * chunks, AT_ONCE)
+    at_once = cdiv(rows * chunks, AT_ONCE * processors)
     return at_once if at_once <= 8 else 2
 
 

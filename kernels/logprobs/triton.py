@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import torch
 
+from .._launch import Launcher
 from .._random import CHUNK
 from .merge import merge_chunks_of_rows
 from .stream import stream_chunks
@@ -33,8 +34,10 @@ def logprobs_triton(
     *,
     chunk: int = CHUNK,
     group: int = GROUP,
+    launch: Launcher | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """See ``kernels.logprobs.logprobs``; ``chunk`` and ``group`` are smaller in tests only."""
+    launch = launch or Launcher()
     entries = logits.shape[0] if rows is None else rows.shape[0]
     arguments = (
         logits, logits.stride(0), logits.stride(1), logits.shape[0],
@@ -42,8 +45,8 @@ def logprobs_triton(
         *_with_stride(cut_logit), *_with_stride(cut_id),
     )  # fmt: skip
     options = {"HAS_CUT": cut_logit is not None, "CHUNK": chunk, "GROUP": group}
-    passed = stream_chunks(logits, arguments, k, entries, options)
-    return merge_chunks_of_rows(logits, arguments, passed, k, entries, options)
+    passed = stream_chunks(logits, arguments, k, entries, options, launch)
+    return merge_chunks_of_rows(logits, arguments, passed, k, entries, options, launch)
 
 
 def _with_stride(vector: torch.Tensor | None) -> tuple[torch.Tensor | None, int]:

@@ -17,15 +17,19 @@ from __future__ import annotations
 import torch
 
 from .._dispatch import use_triton
+from .._launch import launcher_of
 from .._random import ACCEPT, CHUNK, DRAFT, RECOVER
 from .._validate import FLOAT32, INT64, INTS, LOGITS, Args
 from ..logprobs import MAX_K, logprobs
+from .adjustments import Adjustments
 
 __all__ = [
     "ACCEPT",
     "DRAFT",
     "MAX_SEED",
     "RECOVER",
+    "Adjustments",
+    "adjust_logits",
     "expand_sampling_params",
     "sample",
     "top_k_top_p_cut",
@@ -36,14 +40,40 @@ __all__ = [
 MAX_SEED = 9223372036854775806
 
 
+def adjust_logits(logits: torch.Tensor, adjustments: Adjustments) -> torch.Tensor:
+    """float32 [R, V]: the logits of each row after what its request asks for, in one pass: grammar
+    bitmask, allowed ids, logit bias, repetition, frequency and presence penalties, bad words, in
+    this order.
+
+    logits      bf16/fp16/fp32 [R, V], any strides; NaN is read as -inf, +inf as the largest float32
+
+    Temperature and limits come after it (``top_k_top_p_cut``, ``sample``, ``logprobs``, ``verify``
+    take the result as they take any logits).
+
+    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
+    together.
+    """
+    op = "sampling.adjust_logits"
+    launch = launcher_of(op, (logits, *vars(adjustments).values()))
+    launch.check_once(lambda: adjustments.check(logits))
+    if use_triton(op, logits.device):
+        from .adjust import adjust_triton
+
+        return adjust_triton(logits, adjustments, launch=launch)
+    from .reference import adjust_reference
+
+    return adjust_reference(logits, adjustments)
+
+
 def top_k_top_p_cut(
     logits: torch.Tensor,
     temperature: torch.Tensor,
     top_k: torch.Tensor | None = None,
     top_p: torch.Tensor | None = None,
+    min_p: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(cut_logit float32 [R], cut_id int64 [R]): the last token that top-k, then top-p within it,
-    keeps.
+    keeps, or the logit at which ``min_p`` ends the set before.
 
     logits      bf16/fp16/fp32 [R, V], any strides
     temperature float32 [R]       0 (greedy) keeps the best token alone
@@ -51,6 +81,9 @@ def top_k_top_p_cut(
     top_p       float32 [R]       at least 1: off; the smallest prefix, by (logit descending, id
                                   ascending), whose mass reaches ``top_p`` of what top-k left; never
                                   empty
+    min_p       float32 [R]       0 and below: off; tokens less likely than this times the best
+                                  token are dropped too (SGLang's order; vLLM takes top-p's mass
+                                  from what min-p left); ties of the best token always stay
 
     The set is exact: k tokens are k tokens, whatever ties. With both off it is (-inf, V-1): every
     token. A row without a finite logit keeps token 0 under top-p.
@@ -58,20 +91,17 @@ def top_k_top_p_cut(
     Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
     together.
     """
-    args = Args("sampling.top_k_top_p_cut")
-    args.tensor("logits", logits, ("R", "V"), LOGITS)
-    if args.sizes["V"] < 1:
-        raise args.fail("logits must have at least one column")
-    args.tensor("temperature", temperature, ("R",), FLOAT32)
-    args.optional("top_k", top_k, ("R",), INTS)
-    args.optional("top_p", top_p, ("R",), FLOAT32)
-    if use_triton(args.op, logits.device):
+    op = "sampling.top_k_top_p_cut"
+    launch = launcher_of(op, (logits, temperature, top_k, top_p, min_p))
+    launch.check_once(lambda: _check_limits(Args(op), logits, temperature, top_k, top_p, min_p))
+    if use_triton(op, logits.device):
         from .cut import select_triton
 
-        return select_triton(logits, temperature, top_k, top_p)[:2]
-    from .reference import top_k_top_p_cut_reference
+        return select_triton(logits, temperature, top_k, top_p, min_p=min_p, launch=launch)[:2]
+    from .reference import min_p_cut_reference, top_k_top_p_cut_reference
 
-    return top_k_top_p_cut_reference(logits, temperature, top_k, top_p)[:2]
+    cut = top_k_top_p_cut_reference(logits, temperature, top_k, top_p)[:2]
+    return cut if min_p is None else min_p_cut_reference(logits, temperature, cut, min_p)[:2]
 
 
 def top_k_top_p_sample(
@@ -81,11 +111,13 @@ def top_k_top_p_sample(
     temperature: torch.Tensor,
     top_k: torch.Tensor | None = None,
     top_p: torch.Tensor | None = None,
+    min_p: torch.Tensor | None = None,
     *,
     stream: int = RECOVER,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(tokens int64 [R], cut_logit float32 [R], cut_id int64 [R]): ``top_k_top_p_cut``, and the
-    token that ``sample`` draws from what it keeps, without another pass over the logits.
+    token that ``sample`` draws from what it keeps, without another pass over the logits. With
+    ``min_p`` it takes that pass, because what is kept is only known at its end.
 
     The arguments are those of the two. Chunks are weighed in another order than ``sample`` does:
     where a draw falls within rounding of a boundary the two may differ by one token.
@@ -93,21 +125,23 @@ def top_k_top_p_sample(
     Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
     together.
     """
-    args = Args("sampling.top_k_top_p_sample")
-    args.tensor("logits", logits, ("R", "V"), LOGITS)
-    if args.sizes["V"] < 1:
-        raise args.fail("logits must have at least one column")
-    args.tensor("seeds", seeds, ("R",), INT64)
-    args.tensor("positions", positions, ("R",), INT64)
-    args.tensor("temperature", temperature, ("R",), FLOAT32)
-    args.optional("top_k", top_k, ("R",), INTS)
-    args.optional("top_p", top_p, ("R",), FLOAT32)
-    args.integer("stream", stream, 0, 2)
-    if use_triton(args.op, logits.device):
+    if min_p is not None:
+        cut = top_k_top_p_cut(logits, temperature, top_k, top_p, min_p)
+        return sample(logits, seeds, positions, temperature, cut=cut, stream=stream), *cut
+    op = "sampling.top_k_top_p_sample"
+    launch = launcher_of(op, (logits, seeds, positions, temperature, top_k, top_p, stream))
+
+    def check() -> None:
+        args = Args(op)
+        _check_limits(args, logits, temperature, top_k, top_p)
+        _check_draw(args, seeds, positions, stream)
+
+    launch.check_once(check)
+    if use_triton(op, logits.device):
         from .cut import select_triton
 
         cut_logit, cut_id, tokens = select_triton(
-            logits, temperature, top_k, top_p, (seeds, positions, stream)
+            logits, temperature, top_k, top_p, (seeds, positions, stream), launch=launch
         )
         return tokens, cut_logit, cut_id
     from .reference import sample_reference, top_k_top_p_cut_reference
@@ -139,24 +173,52 @@ def sample(
     Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
     together.
     """
-    args = Args("sampling.sample")
-    args.tensor("logits", logits, ("R", "V"), LOGITS)
-    if args.sizes["V"] < 1:
-        raise args.fail("logits must have at least one column")
-    args.tensor("seeds", seeds, ("R",), INT64)
-    args.tensor("positions", positions, ("R",), INT64)
-    args.tensor("temperature", temperature, ("R",), FLOAT32)
-    args.integer("stream", stream, 0, 2)
-    if cut is not None:
-        args.tensor("cut[0]", cut[0], ("R",), FLOAT32)
-        args.tensor("cut[1]", cut[1], ("R",), INT64)
-    if use_triton(args.op, logits.device):
+    op = "sampling.sample"
+    launch = launcher_of(op, (logits, seeds, positions, temperature, *(cut or ()), stream))
+
+    def check() -> None:
+        args = Args(op)
+        _check_limits(args, logits, temperature)
+        _check_draw(args, seeds, positions, stream)
+        if cut is not None:
+            args.tensor("cut[0]", cut[0], ("R",), FLOAT32)
+            args.tensor("cut[1]", cut[1], ("R",), INT64)
+
+    launch.check_once(check)
+    if use_triton(op, logits.device):
         from .draw import sample_triton
 
-        return sample_triton(logits, seeds, positions, temperature, cut, stream, chunk=CHUNK)
+        return sample_triton(
+            logits, seeds, positions, temperature, cut, stream, chunk=CHUNK, launch=launch
+        )
     from .reference import sample_reference
 
     return sample_reference(logits, seeds, positions, temperature, cut, stream, chunk=CHUNK)[0]
+
+
+def _check_limits(
+    args: Args,
+    logits: object,
+    temperature: object,
+    top_k: object = None,
+    top_p: object = None,
+    min_p: object = None,
+) -> None:
+    """What a row is cut by."""
+    args.tensor("logits", logits, ("R", "V"), LOGITS)
+    if args.sizes["V"] < 1:
+        raise args.fail("logits must have at least one column")
+    args.tensor("temperature", temperature, ("R",), FLOAT32)
+    args.optional("top_k", top_k, ("R",), INTS)
+    args.optional("top_p", top_p, ("R",), FLOAT32)
+    args.optional("min_p", min_p, ("R",), FLOAT32)
+
+
+def _check_draw(args: Args, seeds: object, positions: object, stream: object) -> None:
+    """What names the noise of a row."""
+    args.tensor("seeds", seeds, ("R",), INT64)
+    args.tensor("positions", positions, ("R",), INT64)
+    args.integer("stream", stream, 0, 2)
 
 
 def top_p_candidates(

@@ -21,6 +21,7 @@ from .._device import (
     read_logit,
     wait_for_another,
 )
+from .._launch import Launcher, cdiv
 from .._tiles import load_stats
 from .limits import ends_by_mass, read_limits
 
@@ -61,6 +62,7 @@ def guess_brackets(
     limits: tuple[torch.Tensor | None, ...],
     partial: torch.Tensor | None,  # float32 [R, chunks, 2] of ``stream_stats``, with top_p
     geometry: Geometry,
+    launch: Launcher,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(low and high logit float32 [R, 2], zeros int32 [R] to count candidates with).
 
@@ -68,16 +70,22 @@ def guess_brackets(
     that is finite.
     """
     rows, vocab = logits.shape
-    chunks = triton.cdiv(vocab, geometry.chunk)
+    chunks = cdiv(vocab, geometry.chunk)
     bracket = torch.empty(rows, 2, dtype=torch.float32, device=logits.device)
     held = torch.empty(rows, dtype=torch.int32, device=logits.device)
-    _bracket_kernel[(rows,)](
-        logits, logits.stride(0), logits.stride(1), limits, partial, bracket, held, vocab, chunks,
-        geometry.few(vocab),
-        ALL=geometry.takes_all(vocab), BITS=ORDER_BITS[logits.dtype], SAMPLE=geometry.sample,
-        LARGE_SAMPLE=geometry.large_sample, SEGMENT=geometry.segment, ROOM=geometry.room,
-        CHUNKS=triton.next_power_of_2(chunks), num_warps=WARPS, maxnreg=REGISTERS,
-        **after_another(),
+    launch(
+        _bracket_kernel, rows,
+        (
+            logits, *logits.stride(), limits, partial, bracket, held, vocab, chunks,
+            geometry.few(vocab),
+        ),
+        lambda: {
+            "ALL": geometry.takes_all(vocab), "BITS": ORDER_BITS[logits.dtype],
+            "SAMPLE": geometry.sample, "LARGE_SAMPLE": geometry.large_sample,
+            "SEGMENT": geometry.segment, "ROOM": geometry.room,
+            "CHUNKS": triton.next_power_of_2(chunks), "num_warps": WARPS, "maxnreg": REGISTERS,
+            **after_another(),
+        },
     )  # fmt: skip
     return bracket, held
 

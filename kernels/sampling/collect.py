@@ -6,7 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, after_another, read_logit, wait_for_another
+from .._device import LOG2E, after_another, multiprocessors, read_logit, wait_for_another
+from .._launch import Launcher, cdiv
 from .._tiles import (
     WARPS,
     between,
@@ -22,29 +23,36 @@ from .._tiles import (
 from .bracket import Geometry
 from .limits import ends_by_mass, read_limits
 
-AT_ONCE = 132 * 20  # programs of one warp that an H200 holds
+AT_ONCE = 20  # programs of one warp that a multiprocessor holds
 REGISTERS = 160
 ROWS = tl.constexpr(8)  # tokens of a lane that one word has bits for, or pairs of tokens
 
 
-def _chunks_per_program(rows: int, chunks: int) -> int:
+def _chunks_per_program(rows: int, chunks: int, processors: int) -> int:
     """As many as it takes to have every program run at once; if those are too many for that, a
     few."""
-    at_once = triton.cdiv(rows * chunks, AT_ONCE)
+    at_once = cdiv(rows * chunks, AT_ONCE * processors)
     return at_once if at_once <= 8 else 4
 
 
 def mass_of_chunks(
-    logits: torch.Tensor, limits: tuple[torch.Tensor | None, ...], geometry: Geometry
+    logits: torch.Tensor,
+    limits: tuple[torch.Tensor | None, ...],
+    geometry: Geometry,
+    launch: Launcher,
 ) -> torch.Tensor:
     """float32 [R, chunks, 2]: ``stream_stats`` of the rows whose set ends by mass."""
     rows, vocab = logits.shape
-    chunks = triton.cdiv(vocab, geometry.chunk)
+    chunks = cdiv(vocab, geometry.chunk)
     partial = torch.empty(rows, chunks, 2, dtype=torch.float32, device=logits.device)
-    per_program = _chunks_per_program(rows, chunks)
-    _mass_kernel[(rows * triton.cdiv(chunks, per_program),)](
-        logits, logits.stride(0), logits.stride(1), limits, partial, vocab, chunks, per_program,
-        CHUNK=geometry.chunk, PACKED=packed(logits), num_warps=WARPS, **after_another(),
+    per_program = _chunks_per_program(rows, chunks, multiprocessors(logits.device))
+    launch(
+        _mass_kernel, rows * cdiv(chunks, per_program),
+        (logits, *logits.stride(), limits, partial, vocab, chunks, per_program),
+        lambda: {
+            "CHUNK": geometry.chunk, "PACKED": packed(logits), "num_warps": WARPS,
+            **after_another(),
+        },
     )  # fmt: skip
     return partial
 
@@ -77,6 +85,7 @@ def collect_candidates(
     bracket: torch.Tensor,  # float32 [R, 2]
     held: torch.Tensor,  # int32 [R], counted up
     geometry: Geometry,
+    launch: Launcher,
     *,
     weigh: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -86,16 +95,21 @@ def collect_candidates(
     """
     rows, vocab = logits.shape
     device = logits.device
-    chunks = triton.cdiv(vocab, geometry.chunk)
+    chunks = cdiv(vocab, geometry.chunk)
     counts = torch.empty(rows, chunks, 4, dtype=torch.int32, device=device)
     above = torch.empty(rows, chunks, 2, dtype=torch.float32, device=device)
     candidates = torch.empty(rows, geometry.room, 2, dtype=torch.int32, device=device)
-    per_program = _chunks_per_program(rows, chunks)
-    _collect_kernel[(rows * triton.cdiv(chunks, per_program),)](
-        logits, logits.stride(0), logits.stride(1), limits, bracket, held, counts, above,
-        candidates, vocab, chunks, per_program,
-        WEIGH=weigh, CHUNK=geometry.chunk, ROOM=geometry.room,
-        PACKED=packed(logits), num_warps=WARPS, maxnreg=REGISTERS, **after_another(),
+    per_program = _chunks_per_program(rows, chunks, multiprocessors(logits.device))
+    launch(
+        _collect_kernel, rows * cdiv(chunks, per_program),
+        (
+            logits, *logits.stride(), limits, bracket, held, counts, above, candidates, vocab,
+            chunks, per_program,
+        ),
+        lambda: {
+            "WEIGH": weigh, "CHUNK": geometry.chunk, "ROOM": geometry.room,
+            "PACKED": packed(logits), "num_warps": WARPS, "maxnreg": REGISTERS, **after_another(),
+        },
     )  # fmt: skip
     return counts, above, candidates
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import torch
 
+from .._launch import Launcher
 from .bracket import Geometry, guess_brackets
 from .collect import collect_candidates, mass_of_chunks
 from .settle import BLOCK, settle_rows
@@ -35,14 +36,18 @@ def select_triton(
     top_p: torch.Tensor | None,
     draw: tuple[torch.Tensor, torch.Tensor, int] | None = None,  # seeds, positions, stream
     *,
+    min_p: torch.Tensor | None = None,
     geometry: Geometry | None = None,
     block: int = BLOCK,
+    launch: Launcher | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-    """(cut_logit, cut_id, tokens or None); see ``kernels.sampling``. ``geometry`` and ``block`` are
+    """(cut_logit, cut_id, tokens or None); see ``kernels.sampling``; no draw with ``min_p``, whose
+    kept set is not known before the row's end is. ``geometry`` and ``block`` are
     smaller in tests only."""
     rows, vocab = logits.shape
     device = logits.device
     geometry = geometry or geometry_of(vocab)
+    launch = launch or Launcher()
     cut = (
         torch.empty(rows, dtype=torch.float32, device=device),
         torch.empty(rows, dtype=torch.int64, device=device),
@@ -53,14 +58,17 @@ def select_triton(
         drawn = (draw[0].contiguous(), draw[1].contiguous(), tokens, draw[2])
     if rows == 0:
         return *cut, drawn[2] if drawn else None
+    if min_p is not None:
+        min_p = min_p.contiguous()
     limits = tuple(
         None if part is None else part.contiguous() for part in (temperature, top_k, top_p)
     )
-    partial = None if top_p is None else mass_of_chunks(logits, limits, geometry)
-    bracket, held = guess_brackets(logits, limits, partial, geometry)
-    weigh = drawn is not None or top_p is not None
-    collected = collect_candidates(logits, limits, bracket, held, geometry, weigh=weigh)
+    partial = None if top_p is None else mass_of_chunks(logits, limits, geometry, launch)
+    bracket, held = guess_brackets(logits, limits, partial, geometry, launch)
+    weigh = drawn is not None or top_p is not None or min_p is not None
+    collected = collect_candidates(logits, limits, bracket, held, geometry, launch, weigh=weigh)
     settle_rows(
-        logits, limits, partial, bracket, held, collected, cut, drawn, geometry, block=block
-    )
+        logits, limits, min_p, partial, bracket, held, collected, cut, drawn, geometry, launch,
+        block=block,
+    )  # fmt: skip
     return *cut, drawn[2] if drawn else None

@@ -17,6 +17,7 @@ from .._device import (
     uniforms,
     wait_for_another,
 )
+from .._launch import Launcher, cdiv
 from .._tiles import (
     WARPS,
     best_of_row,
@@ -43,27 +44,36 @@ def sample_triton(
     stream: int,
     *,
     chunk: int,
+    launch: Launcher | None = None,
 ) -> torch.Tensor:
     """See ``kernels.sampling.sample``."""
     rows, vocab = logits.shape
     tokens = torch.empty(rows, dtype=torch.int64, device=logits.device)
     if rows == 0:
         return tokens
-    chunks = triton.cdiv(vocab, chunk)
+    launch = launch or Launcher()
+    chunks = cdiv(vocab, chunk)
     partial = torch.empty(rows, chunks, 2, dtype=torch.float32, device=logits.device)
     arguments = (
         logits, logits.stride(0), logits.stride(1), temperature.contiguous(),
         cut[0].contiguous() if cut else None, cut[1].contiguous() if cut else None,
     )  # fmt: skip
     per_program = chunks_per_program(rows, chunks, most=2)
-    _sample_stats_kernel[(rows * triton.cdiv(chunks, per_program),)](
-        *arguments, partial, vocab, chunks, per_program,
-        CHUNK=chunk, PACKED=packed(logits) and cut is None, num_warps=WARPS, **after_another(),
+    launch(
+        _sample_stats_kernel, rows * cdiv(chunks, per_program),
+        (*arguments, partial, vocab, chunks, per_program),
+        lambda: {
+            "CHUNK": chunk, "PACKED": packed(logits) and cut is None, "num_warps": WARPS,
+            **after_another(),
+        },
     )  # fmt: skip
-    _sample_kernel[(rows,)](
-        *arguments, partial, seeds.contiguous(), positions.contiguous(), tokens, vocab, chunks,
-        STREAM=stream, CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks), num_warps=DRAW_WARPS,
-        **after_another(),
+    launch(
+        _sample_kernel, rows,
+        (*arguments, partial, seeds.contiguous(), positions.contiguous(), tokens, vocab, chunks),
+        lambda: {
+            "STREAM": stream, "CHUNK": chunk, "CHUNKS": triton.next_power_of_2(chunks),
+            "num_warps": DRAW_WARPS, **after_another(),
+        },
     )  # fmt: skip
     return tokens
 

@@ -35,9 +35,9 @@ def end_of_row(
     n_low = tl.sum(ties_low)
     scale = LOG2E / temperature
     id, x = load_candidates(listed_ptr, held, SIZE)
-    origin = tl.maximum(tl.max(top_above), tl.maximum(tl.max(x), low))
-    origin = tl.where(n_high > 0, tl.maximum(origin, high), origin)
-    origin = tl.where(origin == float("-inf"), 0.0, origin)
+    top = tl.maximum(tl.max(top_above), tl.maximum(tl.max(x), low))
+    top = tl.where(n_high > 0, tl.maximum(top, high), top)
+    origin = tl.where(top == float("-inf"), 0.0, top)
     weight = fixed_mass(x, origin, scale)
 
     logit = tl.full([], float("-inf"), tl.float32)
@@ -87,7 +87,7 @@ def end_of_row(
             last = tl.where(nothing, 0, last)
             # A large top-k left more than the candidates tell of, or none was found.
             part = tl.where((k < vocab) & ((k > few) | ~settled), FAILED, part)
-    return part, logit, last, wanted, origin
+    return part, logit, last, wanted, top
 
 
 @triton.jit

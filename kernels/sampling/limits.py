@@ -29,6 +29,20 @@ def read_limits(row, limits, vocab):
 
 
 @triton.jit
+def cut_by_min_p(row, min_p_ptr, limits, vocab, top, cut_logit, cut_id):
+    """The cut of a row whose largest logit is ``top``, or where ``min_p`` times the best token's
+    probability lies if that is above it.
+    """
+    temperature, _k, _top_p = read_limits(row, limits, vocab)
+    min_p = tl.load(min_p_ptr + row)
+    limited = (min_p > 0.0) & (top > float("-inf"))  # NaN: off
+    part = tl.where(limited, tl.minimum(min_p, 1.0), 1.0)
+    floor = top + temperature * tl.log(part)
+    stricter = limited & (floor > cut_logit)
+    return tl.where(stricter, floor, cut_logit), tl.where(stricter, vocab - 1, cut_id)
+
+
+@triton.jit
 def ends_by_mass(k, top_p, vocab):
     """Whether top-p alone ends the row's set; else top-k does, or nothing."""
     return (k == vocab) & (top_p < 1.0)

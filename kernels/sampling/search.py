@@ -114,11 +114,10 @@ def search_cut(
 
 @triton.jit
 def best_logit(row_ptr, stride_v, vocab, BLOCK: tl.constexpr):
-    """The largest logit of a row; 0 where nothing is finite."""
+    """The largest logit of a row."""
     best = tl.full([BLOCK], float("-inf"), tl.float32)
     for start in range(0, vocab, BLOCK):
         id = start + tl.arange(0, BLOCK)
         x = tl.load(row_ptr + id.to(tl.int64) * stride_v, mask=id < vocab, other=float("-inf"))
         best = tl.maximum(best, read_logit(x))
-    top = tl.max(best)
-    return tl.where(top == float("-inf"), 0.0, top)
+    return tl.max(best)

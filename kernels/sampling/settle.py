@@ -9,11 +9,12 @@ import triton
 import triton.language as tl
 
 from .._device import LOG2E, ORDER_BITS, after_another, is_kept, pick, uniforms, wait_for_another
+from .._launch import Launcher, cdiv
 from .._tiles import cut_tile, load_tile, mass
 from .among import UNIT, fixed_mass, load_candidates
 from .bracket import Geometry
 from .ending import AMONG, FAILED, HIGH, LOW, end_of_row, nth_tie
-from .limits import read_limits
+from .limits import cut_by_min_p, read_limits
 from .search import best_logit, search_cut
 
 WARPS = 8
@@ -26,6 +27,7 @@ STEP = 4096  # candidates that are weighed together
 def settle_rows(
     logits: torch.Tensor,
     limits: tuple[torch.Tensor | None, ...],
+    min_p: torch.Tensor | None,  # float32 [R]; a draw does not go with it
     partial: torch.Tensor | None,  # float32 [R, chunks, 2], with top_p
     bracket: torch.Tensor,  # float32 [R, 2]
     held: torch.Tensor,  # int32 [R]
@@ -33,6 +35,7 @@ def settle_rows(
     cut: tuple[torch.Tensor, torch.Tensor],  # out float32 [R], int64 [R]
     draw: tuple[torch.Tensor, torch.Tensor, torch.Tensor, int] | None,
     geometry: Geometry,
+    launch: Launcher,
     *,
     block: int = BLOCK,
 ) -> None:
@@ -41,24 +44,32 @@ def settle_rows(
     launch of their own: what they need would leave the others fewer registers.
     """
     rows, vocab = logits.shape
-    chunks = triton.cdiv(vocab, geometry.chunk)
+    chunks = cdiv(vocab, geometry.chunk)
     wide = triton.next_power_of_2(chunks)
     scratch = torch.empty(rows, wide, dtype=torch.int64, device=logits.device)
     seeds, positions, tokens, stream = draw or (None, None, None, 0)
-    for large, size, warps in ((False, geometry.small, WARPS), (True, geometry.room, LARGE_WARPS)):
-        _settle_kernel[(rows,)](
-            logits, logits.stride(0), logits.stride(1), limits, partial, bracket, held, *collected,
-            scratch, *cut, seeds, positions, tokens, vocab, chunks, geometry.few(vocab),
-            STREAM=stream, BITS=ORDER_BITS[logits.dtype], CHUNK=geometry.chunk, CHUNKS=wide,
-            ROOM=geometry.room, SMALL=geometry.small, LARGE=large, SIZE=size, BLOCK=block,
-            STEP=min(STEP, size), num_warps=warps, maxnreg=REGISTERS, **after_another(),
-        )  # fmt: skip
+    arguments = (
+        logits, *logits.stride(), limits, min_p, partial, bracket, held, *collected, scratch, *cut,
+        seeds, positions, tokens, vocab, chunks, geometry.few(vocab),
+    )  # fmt: skip
+
+    def constants(large: bool) -> dict[str, object]:
+        size = geometry.room if large else geometry.small
+        return {
+            "STREAM": stream, "BITS": ORDER_BITS[logits.dtype], "CHUNK": geometry.chunk,
+            "CHUNKS": wide, "ROOM": geometry.room, "SMALL": geometry.small, "LARGE": large,
+            "SIZE": size, "BLOCK": block, "STEP": min(STEP, size),
+            "num_warps": LARGE_WARPS if large else WARPS, "maxnreg": REGISTERS, **after_another(),
+        }  # fmt: skip
+
+    launch(_settle_kernel, rows, arguments, lambda: constants(False), 0)
+    launch(_settle_kernel, rows, arguments, lambda: constants(True), 1)
 
 
 @triton.jit(do_not_specialize=["chunks", "few"])
 def _settle_kernel(
     logits_ptr, stride_r, stride_v,  # [R, V]
-    limits,  # [R] each
+    limits, min_p_ptr,  # [R] each
     partial_ptr, bracket_ptr, held_ptr, counts_ptr, above_ptr, candidates_ptr,
     scratch_ptr,  # int64 [R, CHUNKS]
     cut_logit_ptr, cut_id_ptr,  # out float32 [R], int64 [R]
@@ -81,11 +92,12 @@ def _settle_kernel(
         listed_ptr = candidates_ptr + row * ROOM * 2
         own_ptr = scratch_ptr + row * CHUNKS
         ties_high, ties_low, above = _read_counts(row, counts_ptr, above_ptr, chunks, CHUNKS)
-        part, cut_logit, cut_id, wanted, origin = end_of_row(
+        part, cut_logit, cut_id, wanted, top = end_of_row(
             row, k, top_p, few, vocab, temperature, low, high, tl.minimum(held, SIZE), listed_ptr,
             ties_high, ties_low, above, partial_ptr, chunks, BITS, CHUNKS, SIZE,
         )  # fmt: skip
         part = tl.where(held > SIZE, FAILED, part)  # not all of them were looked at
+        origin = _origin_of(top)
         masses = tl.zeros([CHUNKS], tl.float32)
         if part == FAILED:
             if not LARGE:
@@ -94,8 +106,10 @@ def _settle_kernel(
                 cut_logit, cut_id = search_cut(
                     row_ptr, stride_v, vocab, k, top_p, temperature, BITS, BLOCK
                 )
+                if DRAW or min_p_ptr is not None:
+                    top = best_logit(row_ptr, stride_v, vocab, BLOCK)
+                    origin = _origin_of(top)
                 if DRAW:
-                    origin = best_logit(row_ptr, stride_v, vocab, BLOCK)
                     masses = _masses_of_row(
                         row_ptr, stride_v, vocab, cut_logit, cut_id, origin, scale, own_ptr, chunks,
                         CHUNK, CHUNKS,
@@ -117,6 +131,10 @@ def _settle_kernel(
                     CHUNKS, STEP,
                 )  # fmt: skip
         if (part != FAILED) | LARGE:
+            if min_p_ptr is not None:
+                cut_logit, cut_id = cut_by_min_p(
+                    row, min_p_ptr, limits, vocab, top, cut_logit, cut_id
+                )
             tl.store(cut_logit_ptr + row, cut_logit)
             tl.store(cut_id_ptr + row, cut_id.to(tl.int64))
             if DRAW:
@@ -127,6 +145,12 @@ def _settle_kernel(
                 x = cut_tile(x, chosen, cut_logit, cut_id, CHUNK)
                 token = chosen * CHUNK + pick(mass(x, origin, scale), token_uniform, CHUNK)
                 tl.store(token_ptr + row, token.to(tl.int64))
+
+
+@triton.jit
+def _origin_of(top):
+    """What the logits of a row are relative to, by its largest: that, or 0 if none is finite."""
+    return tl.where(top == float("-inf"), 0.0, top)
 
 
 @triton.jit

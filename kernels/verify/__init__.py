@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from .._dispatch import use_triton
+from .._launch import launcher_of
 from .._random import CHUNK
 from .inputs import VerifyInputs
 from .reference import verify_reference
@@ -49,10 +50,11 @@ def verify(inputs: VerifyInputs) -> Verified:
     Raises TypeError or ValueError, naming shape, dtype and device, for inputs that do not fit
     together.
     """
-    inputs.check()
+    launch = launcher_of("verify", vars(inputs).values())
+    launch.check_once(inputs.check)
     if use_triton("verify", inputs.step_input_ids.device):
         from .triton import verify_triton
 
-        return Verified(*verify_triton(inputs, chunk=CHUNK))
+        return Verified(*verify_triton(inputs, chunk=CHUNK, launch=launch))
     tokens, count, _ = verify_reference(inputs, chunk=CHUNK)
     return Verified(tokens, count)

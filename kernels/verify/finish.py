@@ -8,6 +8,7 @@ import triton
 import triton.language as tl
 
 from .._device import LOG2E, after_another, pick, uniforms, wait_for_another
+from .._launch import Launcher
 from .._random import RECOVER as _RECOVER
 from .._tiles import load_stats, mass
 from .inputs import VerifyInputs
@@ -39,16 +40,22 @@ def finish(
     chunk: int,
     tokens: torch.Tensor,  # out int64 [B, S]
     count: torch.Tensor,  # out int32 [B]
+    launch: Launcher,
 ) -> None:
     """Decides what stands and emits it."""
     slots, chunks = partial.shape[1:3]
-    _finish_kernel[(given.step_input_ids.shape[0],)](
-        request_of(given), target_of(given), draft_of(given), partial, chunks, slots,
-        given.seeds.contiguous(), given.step_idx.contiguous(), emit_of(given, tokens, count),
-        residual,
-        **widths_of(given), BLOCK=given.strategy == Strategy.BLOCK,
-        RESIDUALS=0 if residual is None else residual.shape[1],
-        CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks), num_warps=WARPS, **after_another(),
+    launch(
+        _finish_kernel, given.step_input_ids.shape[0],
+        (
+            request_of(given), target_of(given), draft_of(given), partial, chunks, slots,
+            given.seeds.contiguous(), given.step_idx.contiguous(), emit_of(given, tokens, count),
+            residual,
+        ),
+        lambda: {
+            **widths_of(given), "BLOCK": given.strategy == Strategy.BLOCK,
+            "RESIDUALS": 0 if residual is None else residual.shape[1], "CHUNK": chunk,
+            "CHUNKS": triton.next_power_of_2(chunks), "num_warps": WARPS, **after_another(),
+        },
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import triton
 import triton.language as tl
 
 from .._device import LOG2E, after_another, pick, uniforms, wait_for_another
+from .._launch import Launcher
 from .._random import RECOVER as _RECOVER
 from .._tiles import best_of_row, load_stats, mass, pick_chunk
 from .inputs import VerifyInputs
@@ -35,23 +36,28 @@ def match_drafts(
     chunk: int,
     tokens: torch.Tensor,  # out int64 [B, S]
     count: torch.Tensor,  # out int32 [B]
+    launch: Launcher,
 ) -> None:
     """Draws every row, then emits the drafts that agree and the first token that does not."""
     batch, width = given.step_input_ids.shape
     chunks = partial.shape[2]
     drawn = torch.empty(batch, width, dtype=torch.int64, device=tokens.device)
     step_idx = given.step_idx.contiguous()
-    _draw_kernel[(batch * width,)](
-        request_of(given), target_of(given), partial, chunks,
-        # A greedy draw reads no seed, but its branch is compiled all the same.
-        step_idx if given.seeds is None else given.seeds.contiguous(), step_idx, drawn,
-        REJECT_ALL=given.reject_all, WIDTH=width,
-        CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks), num_warps=DRAW_WARPS, **after_another(),
+    # A greedy draw reads no seed, but its branch is compiled all the same.
+    seeds = step_idx if given.seeds is None else given.seeds.contiguous()
+    launch(
+        _draw_kernel, batch * width,
+        (request_of(given), target_of(given), partial, chunks, seeds, step_idx, drawn),
+        lambda: {
+            "REJECT_ALL": given.reject_all, "WIDTH": width, "CHUNK": chunk,
+            "CHUNKS": triton.next_power_of_2(chunks), "num_warps": DRAW_WARPS, **after_another(),
+        },
     )  # fmt: skip
-    _match_kernel[(batch,)](
-        request_of(given), drawn, given.target_logits.shape[1], step_idx, emit_of(given, tokens,
-        count),
-        **widths_of(given), num_warps=1, **after_another(),
+    emit = emit_of(given, tokens, count)
+    launch(
+        _match_kernel, batch,
+        (request_of(given), drawn, given.target_logits.shape[1], step_idx, emit),
+        lambda: {**widths_of(given), "num_warps": 1, **after_another()},
     )  # fmt: skip
 
 

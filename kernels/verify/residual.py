@@ -8,6 +8,7 @@ import triton
 import triton.language as tl
 
 from .._device import LOG2E, after_another, wait_for_another
+from .._launch import Launcher, cdiv
 from .._tiles import chunks_per_program, cut_tile, load_tile, mass, unpack, without_nan
 from .inputs import VerifyInputs
 from .judge import drafted_logits, judge
@@ -33,7 +34,9 @@ PROGRAMS = (
 )
 
 
-def residual_mass(given: VerifyInputs, partial: torch.Tensor, chunk: int) -> torch.Tensor | None:
+def residual_mass(
+    given: VerifyInputs, partial: torch.Tensor, chunk: int, launch: Launcher
+) -> torch.Tensor | None:
     """float32 [B, rows, chunks]: the mass of ``left_weights`` in each chunk, of the first refused
     draft's row, or for BLOCK of every draft's row. None for one-hot drafts, whose mass takes no
     pass.
@@ -45,16 +48,19 @@ def residual_mass(given: VerifyInputs, partial: torch.Tensor, chunk: int) -> tor
     slots, chunks = partial.shape[1:3]
     rows = width - 1 if block else 1
     residual = torch.empty(batch, rows, chunks, dtype=torch.float32, device=partial.device)
-    tiles = triton.cdiv(chunks, TOGETHER)
+    tiles = cdiv(chunks, TOGETHER)
     per_program = chunks_per_program(batch * rows, tiles, tiles, rows * PROGRAMS)
-    _residual_kernel[(batch * rows * triton.cdiv(tiles, per_program),)](
-        request_of(given), target_of(given), draft_of(given), partial, chunks, tiles, per_program,
-        slots,
-        given.seeds.contiguous(), given.step_idx.contiguous(), residual,
-        **widths_of(given), BLOCK=block, RESIDUALS=rows, CHUNK=chunk,
-        CHUNKS=triton.next_power_of_2(chunks),
-        TOGETHER=TOGETHER, **packing_of(given), num_warps=WARPS, maxnreg=REGISTERS,
-        **after_another(),
+    launch(
+        _residual_kernel, batch * rows * cdiv(tiles, per_program),
+        (
+            request_of(given), target_of(given), draft_of(given), partial, chunks, tiles,
+            per_program, slots, given.seeds.contiguous(), given.step_idx.contiguous(), residual,
+        ),
+        lambda: {
+            **widths_of(given), "BLOCK": block, "RESIDUALS": rows, "CHUNK": chunk,
+            "CHUNKS": triton.next_power_of_2(chunks), "TOGETHER": TOGETHER, **packing_of(given),
+            "num_warps": WARPS, "maxnreg": REGISTERS, **after_another(),
+        },
     )  # fmt: skip
     return residual
 

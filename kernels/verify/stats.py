@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 from .._device import after_another, wait_for_another
+from .._launch import Launcher, cdiv
 from .._tiles import WARPS, chunks_per_program, stream_stats
 from .inputs import VerifyInputs
 from .request import (
@@ -20,22 +21,28 @@ from .request import (
 )
 
 
-def row_stats(given: VerifyInputs, chunk: int) -> torch.Tensor:
+def row_stats(given: VerifyInputs, chunk: int, launch: Launcher) -> torch.Tensor:
     """float32 [B, slots, chunks, 2]: ``stream_stats`` of each request's S target rows, then of its
     S-1 draft rows."""
     batch, width = given.step_input_ids.shape
     vocab, slots = given.target_logits.shape[1], width
     if given.draft_logits is not None:
         vocab, slots = max(vocab, given.draft_logits.shape[2]), 2 * width - 1
-    chunks = triton.cdiv(vocab, chunk)
+    chunks = cdiv(vocab, chunk)
     partial = torch.empty(
         batch, slots, chunks, 2, dtype=torch.float32, device=given.target_logits.device
     )
     per_program = chunks_per_program(batch * slots, chunks, most=3)
-    _stats_kernel[(batch * slots * triton.cdiv(chunks, per_program),)](
-        request_of(given), target_of(given), draft_of(given), partial, chunks, per_program, slots,
-        REJECT_ALL=given.reject_all, WIDTH=width, CHUNK=chunk, **packing_of(given),
-        num_warps=WARPS, **after_another(),
+    launch(
+        _stats_kernel, batch * slots * cdiv(chunks, per_program),
+        (
+            request_of(given), target_of(given), draft_of(given), partial, chunks, per_program,
+            slots,
+        ),
+        lambda: {
+            "REJECT_ALL": given.reject_all, "WIDTH": width, "CHUNK": chunk, **packing_of(given),
+            "num_warps": WARPS, **after_another(),
+        },
     )  # fmt: skip
     return partial
 

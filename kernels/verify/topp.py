@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 from .._device import uniforms
+from .._launch import Launcher
 from .._random import RECOVER as _RECOVER
 from .inputs import VerifyInputs
 from .request import (
@@ -23,7 +24,9 @@ from .request import (
 RECOVER = tl.constexpr(_RECOVER)
 
 
-def accept_candidates(given: VerifyInputs, tokens: torch.Tensor, count: torch.Tensor) -> None:
+def accept_candidates(
+    given: VerifyInputs, tokens: torch.Tensor, count: torch.Tensor, launch: Launcher
+) -> None:
     """Emits the drafts that are candidates, and one candidate drawn after them."""
     ids, scores = given.candidate_ids, given.candidate_scores
     candidates = (
@@ -34,10 +37,15 @@ def accept_candidates(given: VerifyInputs, tokens: torch.Tensor, count: torch.Te
         given.candidate_lens.contiguous(),
         ids.shape[1],
     )
-    _topp_kernel[(given.step_input_ids.shape[0],)](
-        request_of(given), candidates, given.top_p.contiguous(), given.seeds.contiguous(),
-        given.step_idx.contiguous(), given.verify_window, emit_of(given, tokens, count),
-        **widths_of(given), CANDIDATES=triton.next_power_of_2(ids.shape[1]), num_warps=1,
+    launch(
+        _topp_kernel, given.step_input_ids.shape[0],
+        (
+            request_of(given), candidates, given.top_p.contiguous(), given.seeds.contiguous(),
+            given.step_idx.contiguous(), given.verify_window, emit_of(given, tokens, count),
+        ),
+        lambda: {
+            **widths_of(given), "CANDIDATES": triton.next_power_of_2(ids.shape[1]), "num_warps": 1,
+        },
     )  # fmt: skip
 
 

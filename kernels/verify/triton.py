@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import torch
 
+from .._launch import Launcher
 from .finish import finish
 from .inputs import VerifyInputs
 from .match import match_drafts
@@ -25,7 +26,9 @@ from .strategy import Strategy
 from .topp import accept_candidates
 
 
-def verify_triton(given: VerifyInputs, *, chunk: int) -> tuple[torch.Tensor, torch.Tensor]:
+def verify_triton(
+    given: VerifyInputs, *, chunk: int, launch: Launcher | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
     """(accept_tokens, accept_num); see ``kernels.verify.verify``."""
     batch, width = given.step_input_ids.shape
     device = given.step_input_ids.device
@@ -33,12 +36,14 @@ def verify_triton(given: VerifyInputs, *, chunk: int) -> tuple[torch.Tensor, tor
     count = torch.empty(batch, dtype=torch.int32, device=device)
     if batch == 0:
         return tokens, count
+    launch = launch or Launcher()
     if given.strategy == Strategy.TOPP:
-        accept_candidates(given, tokens, count)
+        accept_candidates(given, tokens, count, launch)
         return tokens, count
-    partial = row_stats(given, chunk)
+    partial = row_stats(given, chunk, launch)
     if given.strategy in (Strategy.GREEDY, Strategy.TARGET_MATCH):
-        match_drafts(given, partial, chunk, tokens, count)
+        match_drafts(given, partial, chunk, tokens, count, launch)
     else:
-        finish(given, partial, residual_mass(given, partial, chunk), chunk, tokens, count)
+        residual = residual_mass(given, partial, chunk, launch)
+        finish(given, partial, residual, chunk, tokens, count, launch)
     return tokens, count

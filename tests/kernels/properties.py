@@ -20,6 +20,10 @@ Case = TypeVar("Case")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
+# Cases of a property that one test goes through. On a GPU they are quick once their kernels are
+# compiled, which several processes do together.
+SHARD = 50 if DEVICE == "cuda" else 500
+
 
 def examples() -> int:
     """300 in CI; 10,000 under ``--hypothesis-profile=gpu``; KERNEL_EXAMPLES overrides both."""
@@ -31,11 +35,11 @@ def property_test(
     cases: SearchStrategy[Case],
 ) -> Callable[[Callable[[Case], None]], Callable[..., None]]:
     """Decorates ``check(case)`` into a test over ``examples()`` derandomised cases, cut into shards
-    of 500 so that test processes can share a large run.
+    of ``SHARD`` so that test processes can share a large run.
     """
 
     def decorate(check: Callable[[Case], None]) -> Callable[..., None]:
-        shards = -(-examples() // 500)
+        shards = -(-examples() // SHARD)
         if shards == 1:
             return bounded(cases, check, examples())
 

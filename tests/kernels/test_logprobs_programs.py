@@ -19,7 +19,8 @@ from tests.kernels.properties import DEVICE, for_the_law, same
 @pytest.mark.parametrize(("at_once", "chunks"), [(1, 2), (4, 5)])
 def test_rows_that_are_scored(monkeypatch: pytest.MonkeyPatch, at_once: int, chunks: int) -> None:
     monkeypatch.setattr(stream, "AT_ONCE", at_once)
-    assert stream._chunks_per_program(2, 10) == chunks
+    monkeypatch.setattr(stream, "multiprocessors", lambda device: 1)
+    assert stream._chunks_per_program(2, 10, 1) == chunks
     case = test_logprobs.Case(
         2, 600, 20, torch.bfloat16, "normal", False, False, True, False, 64, at_once
     )
