@@ -22,6 +22,11 @@ _RESOURCE_TRACKER = "multiprocessing.resource_tracker"
 _GRACE = 5.0
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: many tests wait for the service, which is another process."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(autouse=True)
 def leaves_nothing_behind() -> Iterator[None]:
     """Fail the test that leaves a changed environment or folder, a file in the checkout, or a
