@@ -1,4 +1,5 @@
-"""Rules about what an index means to its buffers, and a rank to the messages it lets through."""
+"""Rules about what code means: what an index counts, which rank is spoken to, which copies of an
+idea agree, and what Python decides before any value is known."""
 
 from __future__ import annotations
 
