@@ -11,11 +11,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from checks.ci import coverage_files
-from checks.ci.coverage_files import CoverageError, Lines
+from checks.ci.coverage_files import CoverageError, LineCoverage, Lines
 from checks.ci.frames import in_repository
 from checks.ci.message_keys import CoverageReason, Note
 from checks.ci.model import CIRun, CoverageFile, Files
-from checks.ci.report import CoverageState, FileCoverage, FlagCoverage, Frame, PatchCoverage
+from checks.ci.report import (
+    CoverageState,
+    CoverageTotals,
+    FileCoverage,
+    FlagCoverage,
+    Frame,
+    PatchCoverage,
+)
 from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
 from checks.core.finding import Message
@@ -73,16 +80,27 @@ def of_patch(run: CIRun, files: Files, change: ChangeSet, config: Config) -> Pat
     )
     current_flags = {report.file.flag for report in reports.current}
     base_flags = {report.file.flag for report in reports.base}
-    flags = [_flag_coverage(report) for report in reports.current]
+    product = [file for file in change.files if _is_product(file, config)]
+    base_reports = _group_by_flag(reports.base)
+    flags = []
+    for name, of_flag in _group_by_flag(reports.current).items():
+        flag = _flag_coverage(name, of_flag, patch, product)
+        if not flag.carried_forward and name in base_reports:
+            flag = replace(flag, base=_totals(base_reports[name]).percent)
+        flags.append(flag)
     for lost in reports.lost:
         if lost.flag not in current_flags:
             flags.append(FlagCoverage(lost.flag, 0, 0, missing=True))
+    totals, base_totals = _totals(reports.current), _totals(reports.base)
+    is_comparable = base_flags == current_flags
     return PatchCoverage(
-        files=tuple(patch.file_coverage(f) for f in change.files if _is_product(f, config)),
+        files=tuple(patch.file_coverage(file) for file in product),
         flags=tuple(flags),
-        project=_percent(reports.current),
-        base_project=_percent(reports.base) if base_flags == current_flags else None,
+        project=totals.percent,
+        base_project=base_totals.percent if is_comparable else None,
         notes=tuple(notes),
+        totals=totals if totals.lines else None,
+        base_totals=base_totals if is_comparable and base_totals.lines else None,
     )
 
 
@@ -97,8 +115,8 @@ def _read(file: CoverageFile, files: Files, paths: frozenset[str]) -> _Report | 
             return None
     frames = in_repository([Frame(name, 0) for name in lines], paths)
     placed = {}
-    for frame, hits in zip(frames, lines.values(), strict=True):
-        placed[frame.path] = hits
+    for frame, lines_of_file in zip(frames, lines.values(), strict=True):
+        placed[frame.path] = lines_of_file
     return _Report(file, placed)
 
 
@@ -163,28 +181,37 @@ class _Patch:
         path = file.path
         added = file.head_lines()
         device_lines = self._device_lines(path, added)
-        measured_lines = self.fresh.get(path, {})
-        hits_by_line = {}
-        for line, hits in measured_lines.items():
-            if line in added and line not in device_lines:
-                hits_by_line[line] = hits
-        missing = tuple(sorted(line for line, hits in hits_by_line.items() if hits == 0))
+        measured = self.measured_lines(file, self.fresh)
+        missing = tuple(sorted(number for number, line in measured.items() if line.missed))
+        partial = tuple(sorted(number for number, line in measured.items() if line.partial))
         if device_lines:
             unknown: CoverageReason | None = CoverageReason.DEVICE
         else:
-            unknown = self._why_unknown(path, bool(missing))
+            unknown = self._why_unknown(path, bool(missing or partial))
         reason = unknown
-        if reason is None and not hits_by_line:
+        if reason is None and not measured:
             reason = CoverageReason.NO_CODE
         return FileCoverage(
             path=path,
             state=CoverageState.MEASURED if unknown is None else CoverageState.UNKNOWN,
             added=len(added),
-            executable=len(hits_by_line),
-            covered=len(hits_by_line) - len(missing),
+            executable=len(measured),
+            covered=len(measured) - len(missing) - len(partial),
             missing=missing,
             reason=str(reason) if reason is not None else "",
+            partial=partial,
+            branches=sum(line.branches > 0 for line in measured.values()),
         )
+
+    def measured_lines(self, file: FileChange, lines: Lines) -> dict[int, LineCoverage]:
+        """What `lines` say of the file's added lines that a coverage tool can see."""
+        added = file.head_lines()
+        visible = added - self._device_lines(file.path, added)
+        measured = {}
+        for number, line in lines.get(file.path, {}).items():
+            if number in visible:
+                measured[number] = line
+        return measured
 
     def _why_unknown(self, path: str, has_missing: bool) -> CoverageReason | None:
         """Why the file's coverage is not known, or None where it is."""
@@ -214,20 +241,40 @@ class _Patch:
         return added & lines
 
 
-def _flag_coverage(report: _Report) -> FlagCoverage:
-    executed, total = _count_hits(report.lines)
-    return FlagCoverage(report.file.flag, total, executed, report.file.carried_forward)
+def _group_by_flag(reports: Iterable[_Report]) -> dict[str, list[_Report]]:
+    groups: dict[str, list[_Report]] = {}
+    for report in reports:
+        groups.setdefault(report.file.flag, []).append(report)
+    return groups
 
 
-def _percent(reports: Iterable[_Report]) -> float | None:
-    executed, total = _count_hits(_merge(reports))
-    return 100 * executed / total if total else None
+def _flag_coverage(
+    flag: str, reports: list[_Report], patch: _Patch, product: Iterable[FileChange]
+) -> FlagCoverage:
+    """A flag's lines, and those of the change where its reports are of this commit."""
+    totals = _totals(reports)
+    fresh = _merge(report for report in reports if not report.file.carried_forward)
+    patch_lines: list[LineCoverage] = []
+    for file in product:
+        patch_lines += patch.measured_lines(file, fresh).values()
+    return FlagCoverage(
+        flag=flag,
+        lines=totals.lines,
+        covered=totals.hits,
+        carried_forward=all(report.file.carried_forward for report in reports),
+        patch_lines=len(patch_lines),
+        patch_covered=sum(line.covered for line in patch_lines),
+    )
 
 
-def _count_hits(lines_by_file: Lines) -> tuple[int, int]:
-    """How many lines were executed, and how many there are."""
-    executed = total = 0
-    for lines in lines_by_file.values():
-        total += len(lines)
-        executed += sum(hits > 0 for hits in lines.values())
-    return executed, total
+def _totals(reports: Iterable[_Report]) -> CoverageTotals:
+    files = _merge(reports)
+    lines = [line for lines in files.values() for line in lines.values()]
+    return CoverageTotals(
+        files=sum(bool(lines) for lines in files.values()),
+        lines=len(lines),
+        branches=sum(line.branches > 0 for line in lines),
+        hits=sum(line.covered for line in lines),
+        misses=sum(line.missed for line in lines),
+        partials=sum(line.partial for line in lines),
+    )

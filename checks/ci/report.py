@@ -234,8 +234,10 @@ class CoverageState(StrEnum):
 class FileCoverage:
     """The added lines of one file.
 
-    `executable` counts those that the reports know; `reason` is a message key where the file's
-    state is unknown (`checks.ci.message_keys.CoverageReason`).
+    `executable` counts those that the reports know, of which `covered` ran in full, `missing` did
+    not run, and `partial` branch and did not go every way. `branches` counts the lines that branch,
+    as Codecov does. `reason` is a message key where the file's state is unknown
+    (`checks.ci.message_keys.CoverageReason`).
     """
 
     path: str
@@ -245,13 +247,20 @@ class FileCoverage:
     covered: int = 0
     missing: tuple[int, ...] = ()
     reason: str = ""
+    partial: tuple[int, ...] = ()
+    branches: int = 0
+
+    @property
+    def percent(self) -> float | None:
+        return _percent(self.covered, self.executable)
 
 
 @dataclass(frozen=True, slots=True)
 class FlagCoverage:
-    """One flag's lines over the whole project.
+    """One flag's lines over the whole project, and the added ones among them.
 
-    `missing`: expected from this run and not uploaded.
+    `base` is the flag's percentage on the base, None where that is not known. `missing`: expected
+    from this run and not uploaded.
     """
 
     flag: str
@@ -259,6 +268,36 @@ class FlagCoverage:
     covered: int
     carried_forward: bool = False
     missing: bool = False
+    patch_lines: int = 0
+    patch_covered: int = 0
+    base: float | None = None
+
+    @property
+    def percent(self) -> float | None:
+        return _percent(self.covered, self.lines)
+
+    @property
+    def patch_percent(self) -> float | None:
+        return _percent(self.patch_covered, self.patch_lines)
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageTotals:
+    """The lines of all files of the reports: `hits`, `misses` and `partials` add up to `lines`.
+
+    `branches` counts the lines that branch.
+    """
+
+    files: int
+    lines: int
+    branches: int
+    hits: int
+    misses: int
+    partials: int
+
+    @property
+    def percent(self) -> float | None:
+        return _percent(self.hits, self.lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +305,8 @@ class PatchCoverage:
     """Coverage of the change.
 
     `percent` is of the executable added lines in measured files, None where there is none;
-    `complete` is False where any file is unknown. `project` and `base_project` are percentages,
-    None if not known.
+    `complete` is False where any file is unknown. `project` and `base_project` are percentages of
+    `totals` and `base_totals`, None if not known.
     """
 
     files: tuple[FileCoverage, ...]
@@ -275,6 +314,8 @@ class PatchCoverage:
     project: float | None = None
     base_project: float | None = None
     notes: tuple[Message, ...] = ()
+    totals: CoverageTotals | None = None
+    base_totals: CoverageTotals | None = None
 
     @property
     def executable(self) -> int:
@@ -286,11 +327,16 @@ class PatchCoverage:
 
     @property
     def percent(self) -> float | None:
-        return 100 * self.covered / self.executable if self.executable else None
+        return _percent(self.covered, self.executable)
 
     @property
     def complete(self) -> bool:
         return all(f.state is CoverageState.MEASURED for f in self.files)
+
+
+def _percent(part: int, whole: int) -> float | None:
+    """None of nothing."""
+    return 100 * part / whole if whole else None
 
 
 @dataclass(frozen=True, slots=True)

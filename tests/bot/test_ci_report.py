@@ -37,6 +37,7 @@ from checks.ci.report import (
     Cause,
     CIReport,
     CoverageState,
+    CoverageTotals,
     Evidence,
     FailedJob,
     Failure,
@@ -316,6 +317,40 @@ def test_coverage_is_never_whole_where_something_is_not_known(specbot):
     assert "4 of 4 executable lines of the change" in body
     assert "the coverage of 1 file is not known" in body
     assert "device code, which no coverage tool sees" in body
+
+
+def test_coverage_has_codecov_s_table():
+    files = (
+        FileCoverage(
+            "a.py", CoverageState.MEASURED, 20, 19, 15, (3, 5, 6), partial=(9,), branches=4
+        ),
+        FileCoverage("b.py", CoverageState.MEASURED, 2, 1, 0, (), partial=(7,), branches=1),
+    )
+    flags = (
+        FlagCoverage("GPU", 60, 43, patch_lines=20, patch_covered=15, base=70.0),
+        FlagCoverage("XPU", 0, 0, missing=True),
+    )
+    patch = PatchCoverage(
+        files,
+        flags,
+        project=71.6667,
+        base_project=70.0,
+        totals=CoverageTotals(4, 60, 12, 43, 14, 3),
+        base_totals=CoverageTotals(3, 50, 10, 35, 15, 0),
+    )
+    report = CIReport(run_of(job("unit")), Totals(1, 1, 0, 0, 0, 0, 0, 1, 1), coverage=patch)
+    body = comment(CIView(report), "en")
+    plain = body.replace("\\", "")
+    assert "15 of 20 executable lines of the change (75.0%) were run in full" in plain
+    assert "3 were not run, 2 went only some of their branches" in plain
+    assert "| `a.py` | 78.9% | 15/19 | 4 | `3, 5-6` | `9` |" in body
+    assert "| `b.py` | 0.0% | 0/1 | 1 | none | `7` |" in body
+    assert "| Coverage | 70.00% | 71.67% | +1.67 |" in body
+    assert "| Misses | 15 | 14 | -1 |" in body
+    assert "| `GPU` | 43/60 | 71.67% | 75.00% | +1.67 |" in body
+    assert "not uploaded by this run" in body
+    chinese = comment(CIView(report), "zh")
+    assert "3 行未执行，2 行只走了部分分支" in chinese and "整个项目与各标记的覆盖率" in chinese
 
 
 def test_one_thing_to_do_is_said_once_with_all_its_places():

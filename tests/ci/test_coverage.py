@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from checks.ci import coverage_files
 from checks.ci.analyse import analyse
-from checks.ci.coverage_files import CoverageError
+from checks.ci.coverage_files import CoverageError, LineCoverage
 from checks.ci.message_keys import CoverageReason, Note
 from checks.ci.model import Conclusion, CoverageFile, Requirement
 from checks.ci.report import CoverageState
@@ -70,6 +70,104 @@ def test_executed_and_missing_lines_of_the_change(text):
     found = one(PYTHON, [CoverageFile("c", "head", "unit")], c=text)
     assert found.state is CoverageState.MEASURED
     assert (found.executable, found.covered, found.missing) == (4, 2, (3, 8))
+
+
+def branching(*lines, name="engine/f.py"):
+    """Cobertura as coverage.py writes it, from (number, hits, taken, branches, missing)."""
+    elements = []
+    for number, hits, taken, branches, missing in lines:
+        element = f'<line number="{number}" hits="{hits}"'
+        if branches:
+            percent = 100 * taken // branches
+            element += f' branch="true" condition-coverage="{percent}% ({taken}/{branches})"'
+        if missing:
+            element += f' missing-branches="{missing}"'
+        elements.append(f"{element}/>")
+    classes = f'<class filename="{name}"><methods/><lines>{"".join(elements)}</lines></class>'
+    return (
+        f"<coverage><packages><package><classes>{classes}</classes></package></packages></coverage>"
+    )
+
+
+# Line 2 of AFTER branches: its condition was never true.
+PARTIAL = branching((1, 1, 0, 0, ""), (2, 1, 1, 2, "3"), (3, 0, 0, 0, ""), (4, 1, 0, 0, ""))
+WAYS = "DA:1,1\nDA:2,1\nBRDA:2,0,0,0\nBRDA:2,0,1,1\nDA:3,0\nDA:4,1\n"
+
+
+@pytest.mark.parametrize("text", [PARTIAL, f"SF:engine/f.py\n{WAYS}end_of_record\n"])
+def test_a_line_that_went_only_some_of_its_ways_is_partial(text):
+    found = patch(PYTHON, [CoverageFile("c", "head", "unit")], c=text)
+    (file,) = found.files
+    assert (file.executable, file.covered, file.missing, file.partial) == (2, 0, (3,), (2,))
+    assert (file.branches, file.percent) == (1, 0)
+    totals = found.totals
+    assert (totals.files, totals.lines, totals.branches) == (1, 4, 1)
+    assert (totals.hits, totals.misses, totals.partials) == (2, 1, 1)
+    assert found.project == 50
+
+
+def test_two_reports_that_go_one_way_each_go_both():
+    other = branching((2, 1, 1, 2, "4"), (3, 1, 0, 0, ""))
+    reports = [CoverageFile("a", "head", "cpu"), CoverageFile("b", "head", "gpu")]
+    both = patch(PYTHON, reports, a=PARTIAL, b=other)
+    assert (both.files[0].covered, both.files[0].missing, both.files[0].partial) == (2, (), ())
+    assert [flag.patch_percent for flag in both.flags] == [0, 50]
+    same_way = patch(PYTHON, reports, a=PARTIAL, b=PARTIAL)
+    assert same_way.files[0].partial == (2,)
+
+
+def test_a_report_without_branches_says_nothing_about_them():
+    reports = [CoverageFile("a", "head", "cpu"), CoverageFile("b", "head", "gpu")]
+    found = patch(PYTHON, reports, a=PARTIAL, b=lcov({"engine/f.py": {2: 9, 3: 1}}))
+    assert (found.files[0].missing, found.files[0].partial) == ((), (2,))
+
+
+def test_a_line_that_led_nowhere_is_missing():
+    raised = branching((2, 1, 0, 2, "3,4"))
+    found = one(PYTHON, [CoverageFile("c", "head", "unit")], c=raised)
+    assert (found.missing, found.partial) == ((2,), ())
+
+
+# What coverage.py 7.17 writes of AFTER with `--branch` after `f(0)`.
+COVERAGE_PY_XML = """<coverage version="7.17.3" branches-valid="2"><packages><package><classes>
+<class name="__init__.py" filename="engine/__init__.py"><methods/><lines/></class>
+<class name="f.py" filename="engine/f.py"><methods/><lines>
+<line number="1" hits="1"/>
+<line number="2" hits="1" branch="true" condition-coverage="50% (1/2)" missing-branches="3"/>
+<line number="3" hits="0"/>
+<line number="4" hits="1"/>
+<line number="7" hits="1"/>
+<line number="8" hits="0"/>
+</lines></class></classes></package></packages></coverage>"""
+COVERAGE_PY_LCOV = """SF:engine/__init__.py
+end_of_record
+SF:engine/f.py
+DA:1,1
+DA:2,1
+DA:3,0
+DA:4,1
+DA:7,1
+DA:8,0
+FN:1,4,f
+FNDA:1,f
+BRDA:2,0,jump to line 3,0
+BRDA:2,0,jump to line 4,1
+end_of_record
+"""
+
+
+@pytest.mark.parametrize("text", [COVERAGE_PY_XML, COVERAGE_PY_LCOV])
+def test_coverage_py_s_own_reports(text):
+    found = patch(PYTHON, [CoverageFile("c", "head")], c=text)
+    (file,) = found.files
+    assert (file.executable, file.missing, file.partial) == (4, (3, 8), (2,))
+    assert (found.totals.files, found.totals.partials) == (1, 1)
+
+
+def test_names_of_ways_of_two_formats_are_not_compared():
+    reports = [CoverageFile("a", "head", "xml"), CoverageFile("b", "head", "lcov")]
+    found = patch(PYTHON, reports, a=COVERAGE_PY_XML, b=COVERAGE_PY_LCOV)
+    assert found.files[0].partial == (2,)
 
 
 def test_a_line_is_executed_where_any_report_says_so():
@@ -157,6 +255,9 @@ def test_a_flag_that_only_the_base_has_is_carried_forward():
         ("gpu", True, False),
     ]
     assert (found.project, round(found.base_project, 1)) == (50.0, 66.7)
+    unit, gpu = found.flags
+    assert (round(unit.base), round(unit.percent), gpu.base) == (100, 67, None)
+    assert (found.totals.files, found.base_totals.lines) == (1, 3)
     assert (found.files[0].state, found.files[0].reason) == (
         CoverageState.UNKNOWN,
         CoverageReason.CARRIED,
@@ -207,7 +308,11 @@ def test_both_formats_say_the_same(files):
         coverage_files.read(Files(c=text).open("c")) if text else {}
         for text in (cobertura(files, ("",)), lcov(files))
     )
-    assert xml == info == files
+    as_lines = {
+        name: {number: LineCoverage(hits) for number, hits in lines.items()}
+        for name, lines in files.items()
+    }
+    assert xml == info == as_lines
 
 
 def test_the_numbers_are_diff_cover_s(tmp_path):

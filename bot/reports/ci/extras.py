@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bot.i18n.catalog import Catalog
 from bot.i18n.templates import Escaped
-from bot.reports.blocks import Block, Heading, Items, Table, Text
+from bot.reports.blocks import Block, Folded, Heading, Items, Table, Text
 from bot.reports.ci.details import where
 from bot.reports.ci.phrasing import message, name, state
 from checks.ci.model import Job, Past
@@ -53,19 +53,22 @@ def since(diff: ReportDiff, words: Catalog) -> Iterator[Block]:
 
 
 def coverage(patch: PatchCoverage, words: Catalog) -> Iterator[Block]:
-    """The coverage of the patch and of the project."""
+    """The coverage of the patch, file by file, and behind a line that of the project."""
     yield Heading(2, words("ci.heading-coverage"))
     lines = [_patch(patch, words)]
     unknown = sum(file.state is CoverageState.UNKNOWN for file in patch.files)
     if unknown:
         lines.append(words("ci.coverage-incomplete", count=unknown))
     lines += _project(patch, words)
-    lines += [_flag(flag, words) for flag in patch.flags]
     lines += [message(note, words) for note in patch.notes]
     yield Items(tuple(lines))
     if patch.files:
-        header = tuple(words(f"ci.coverage-{key}") for key in ("file", "lines", "missing"))
+        columns = ("file", "percent", "lines", "branches", "missing", "partial")
+        header = tuple(words(f"ci.coverage-{key}") for key in columns)
         yield Table(header, tuple(_file(file, words) for file in patch.files))
+    project = tuple(_project_tables(patch, words))
+    if project:
+        yield Folded(words("ci.coverage-details"), project)
 
 
 def _patch(patch: PatchCoverage, words: Catalog) -> str:
@@ -76,6 +79,8 @@ def _patch(patch: PatchCoverage, words: Catalog) -> str:
         covered=patch.covered,
         executable=patch.executable,
         percent=f"{patch.percent:.1f}%",
+        missing=sum(len(file.missing) for file in patch.files),
+        partial=sum(len(file.partial) for file in patch.files),
     )
 
 
@@ -83,33 +88,83 @@ def _project(patch: PatchCoverage, words: Catalog) -> Iterator[str]:
     """The project's coverage, and how much it changed where that is known."""
     if patch.project is None:
         return
-    project = f"{patch.project:.2f}%"
+    project = _percent(patch.project)
     if patch.base_project is None:
         yield words("ci.coverage-project-only", project=project)
         return
-    base = f"{patch.base_project:.2f}%"
-    delta = f"{patch.project - patch.base_project:+.2f}"
+    base, delta = _percent(patch.base_project), _difference(patch.project, patch.base_project)
     yield words("ci.coverage-project", project=project, base=base, delta=Escaped(delta))
 
 
-def _flag(flag: FlagCoverage, words: Catalog) -> str:
+def _project_tables(patch: PatchCoverage, words: Catalog) -> Iterator[Block]:
+    """The project before and after, and each flag, as Codecov's comment has them."""
+    if patch.totals is not None:
+        header = ("", *(words(f"ci.coverage-{key}") for key in ("base", "head", "difference")))
+        rows = []
+        for name in ("percent", "files", "lines", "branches", "hits", "misses", "partials"):
+            after = getattr(patch.totals, name)
+            before = getattr(patch.base_totals, name) if patch.base_totals is not None else None
+            label = words(f"ci.coverage-of-{name}")
+            rows.append((label, _amount(before), _amount(after), _difference(after, before)))
+        yield Table(header, tuple(rows))
+    if patch.flags:
+        columns = ("flag", "covered", "of-percent", "of-change", "difference", "remark")
+        header = tuple(words(f"ci.coverage-{key}") for key in columns)
+        yield Table(header, tuple(_flag(flag, words) for flag in patch.flags))
+
+
+def _flag(flag: FlagCoverage, words: Catalog) -> tuple[str, ...]:
+    name = words.style.code(flag.flag)
     if flag.missing:
-        return words("ci.coverage-flag-missing", flag=flag.flag)
-    key = "ci.coverage-flag-carried" if flag.carried_forward else "ci.coverage-flag"
-    return words(key, flag=flag.flag, covered=flag.covered, lines=flag.lines)
+        return name, "", "", "", "", words("ci.coverage-flag-missing")
+    return (
+        name,
+        f"{flag.covered}/{flag.lines}",
+        _amount(flag.percent),
+        _amount(flag.patch_percent),
+        _difference(flag.percent, flag.base),
+        words("ci.coverage-flag-carried") if flag.carried_forward else "",
+    )
+
+
+def _percent(value: float) -> str:
+    return f"{value:.2f}%"
+
+
+def _amount(value: float | None) -> str:
+    """A count or a percentage; empty where it is not known."""
+    if value is None:
+        return ""
+    return _percent(value) if isinstance(value, float) else str(value)
+
+
+def _difference(after: float | None, before: float | None) -> str:
+    """With its sign; empty where either is not known."""
+    if after is None or before is None:
+        return ""
+    return f"{after - before:+.2f}" if isinstance(after, float) else f"{after - before:+d}"
 
 
 def _file(file: FileCoverage, words: Catalog) -> tuple[str, ...]:
     path = words.style.code(file.path)
+    percent = f"{file.percent:.1f}%" if file.percent is not None else ""
     lines = f"{file.covered}/{file.executable}" if file.executable else f"{file.added}"
+    branches = str(file.branches) if file.branches else ""
+    missing = _missing(file, words)
+    partial = words.style.code(", ".join(_ranges(file.partial))) if file.partial else ""
+    return path, percent, lines, branches, missing, partial
+
+
+def _missing(file: FileCoverage, words: Catalog) -> str:
+    """The lines that did not run, or why nobody knows them."""
     if file.state is CoverageState.UNKNOWN:
         reason = words(f"ci.coverage-reason-{file.reason}")
-        return path, lines, words("ci.coverage-unknown", reason=Escaped(reason))
+        return words("ci.coverage-unknown", reason=Escaped(reason))
     if not file.executable:
-        return path, lines, words("ci.coverage-reason-no-code")
-    if not file.missing:
-        return path, lines, words("ci.coverage-all")
-    return path, lines, words.style.code(", ".join(_ranges(file.missing)))
+        return words("ci.coverage-reason-no-code")
+    if file.missing:
+        return words.style.code(", ".join(_ranges(file.missing)))
+    return words("ci.coverage-none-missing") if file.partial else words("ci.coverage-all")
 
 
 def _ranges(lines: tuple[int, ...]) -> list[str]:
