@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 
 from bot.configuration import nearest
 from bot.errors import UserError
 from bot.files import write_output
 from bot.i18n.catalog import Catalog
+from bot.i18n.rule_pages import page_with_note
 from checks.core.check import Check
 from checks.core.rule_ids import ids_meant
 from checks.registry import RULES, rule
@@ -44,7 +44,4 @@ def _page_or_new_ids(name: str, words: Catalog) -> str:
 
 
 def _page(check: Check, words: Catalog) -> str:
-    """The rule's docstring is its documentation; the summary comes in the reader's language."""
-    doc = inspect.cleandoc(check.__doc__ or "")
-    note = "" if words.has_rule(check.ID) else words("cli.rule-untranslated") + "\n\n"
-    return f"{check.ID}\n\n{note}{words.summary(check.ID)}\n\n{doc}\n"
+    return f"{check.ID}\n\n{words.summary(check.ID)}\n\n{page_with_note(check, words)}\n"

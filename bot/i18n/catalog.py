@@ -64,11 +64,6 @@ class Catalog:
             return rule
         return self.renderer.render(self._translated(sentence), {})
 
-    def has_rule(self, rule: str) -> bool:
-        """Whether the rule's words exist in this language. Where not, they come in English."""
-        sentence = _rule_sentence(rule, "summary")
-        return sentence is not None and self.language in sentence
-
     def _translated(self, sentence: Sentence) -> str:
         """The template of a rule's sentence; a new rule may have English alone."""
         return sentence.get(self.language) or sentence["en"]

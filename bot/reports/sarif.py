@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from typing import Any
 from urllib.parse import quote
@@ -10,6 +9,7 @@ from urllib.parse import quote
 import bot
 from bot import urls
 from bot.i18n.catalog import Catalog
+from bot.i18n.rule_pages import page_with_note
 from bot.reports.report import Report
 from checks.core.finding import Confidence, Finding, Fix, Location, Severity, Side
 from checks.registry import rule
@@ -48,7 +48,7 @@ def render(report: Report, language: str) -> str:
 def _driver(rules: list[str], words: Catalog) -> dict[str, Any]:
     descriptions = []
     for name in rules:
-        help_text = _help(name)
+        help_text = _help(name, words)
         description: dict[str, Any] = {
             "id": name,
             "shortDescription": {"text": words.summary(name)},
@@ -60,10 +60,10 @@ def _driver(rules: list[str], words: Catalog) -> dict[str, Any]:
     return {"name": "specbot", "semanticVersion": bot.__version__, "rules": descriptions}
 
 
-def _help(name: str) -> str:
-    """The documentation of a rule: its docstring."""
+def _help(name: str, words: Catalog) -> str:
+    """The documentation of a rule."""
     check = rule(name)
-    return inspect.cleandoc(check.__doc__ or "") if check is not None else name
+    return page_with_note(check, words) if check is not None else name
 
 
 def _invocation(report: Report, words: Catalog) -> dict[str, Any]:

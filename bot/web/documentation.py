@@ -1,4 +1,4 @@
-"""A rule's documentation, which is its docstring, as the body of a page."""
+"""A rule's documentation as the body of a page."""
 
 from __future__ import annotations
 

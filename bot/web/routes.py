@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterable
 
@@ -12,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from bot.i18n.rule_pages import rule_page
 from bot.reports.html import body, style, words_for
 from bot.web import documentation
 from bot.web.access import COOKIE, STATE_COOKIE, Access
@@ -164,14 +164,15 @@ class Pages:
         if check is None:
             new_ids = ids_meant(name, [listed.ID for listed in RULES])
             return self._rule_list(request, new_ids) if new_ids else self._missing(request)
-        blocks = documentation.parse_blocks(inspect.cleandoc(check.__doc__ or ""))
         words = words_for(language(request))
+        documented = rule_page(check, words.language)
+        blocks = documentation.parse_blocks(documented.text)
         return self._page(
             request,
             "rule.html",
             rule=check.ID,
             summary=Markup(words.summary(check.ID)),
-            translated=words.has_rule(check.ID),
+            text_language=documented.language,
             text=Markup(body(blocks)),
         )
 

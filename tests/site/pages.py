@@ -15,7 +15,9 @@ from unittest.mock import patch
 
 from bot.cli.main import make_parser
 from bot.i18n.catalog import Catalog
+from bot.i18n.rule_pages import page_with_note
 from checks.core import config
+from checks.core.check import Check
 from checks.registry import RULES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,24 +30,27 @@ def write_site(folder: Path) -> None:
     shutil.copytree(SOURCES, folder, dirs_exist_ok=True)
     reference = folder / "pages/reference"
     (reference / "rules").mkdir(parents=True, exist_ok=True)
-    (reference / "rules.md").write_text(rules_page(), "utf-8")
-    for rule in RULES:
-        (reference / "rules" / f"{rule.ID}.md").write_text(rule_page(rule), "utf-8")
+    for language, ending in (("en", "md"), ("zh", "zh.md")):
+        words = Catalog(language)
+        (reference / f"rules.{ending}").write_text(rules_page(words), "utf-8")
+        for rule in RULES:
+            page = documented_rule(rule, words)
+            (reference / "rules" / f"{rule.ID}.{ending}").write_text(page, "utf-8")
     (reference / "command-line.md").write_text(command_page(), "utf-8")
     (reference / "configuration.md").write_text(configuration_page(), "utf-8")
     (reference / "json.md").write_text(json_page(), "utf-8")
 
 
-def rules_page() -> str:
+def rules_page(words: Catalog) -> str:
     """The list of rules."""
-    words = Catalog("en")
+    title, rule, finds = words("pages.rules"), words("pages.rule"), words("pages.finds")
     rows = [f"| [`{rule.ID}`](rules/{rule.ID}.md) | {words.summary(rule.ID)} |" for rule in RULES]
-    return "\n".join(["# Rules", "", "| rule | what it finds |", "|---|---|", *rows]) + "\n"
+    return "\n".join([f"# {title}", "", f"| {rule} | {finds} |", "|---|---|", *rows]) + "\n"
 
 
-def rule_page(rule: Any) -> str:
-    """A rule's docstring; its first sentence stands under the title already."""
-    return f"# {rule.ID}\n\n{inspect.cleandoc(rule.__doc__ or '')}\n"
+def documented_rule(rule: Check, words: Catalog) -> str:
+    """A rule's page; its first sentence stands under the title already."""
+    return f"# {rule.ID}\n\n{page_with_note(rule, words)}\n"
 
 
 def command_page() -> str:
