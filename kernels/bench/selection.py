@@ -1,5 +1,5 @@
 """The workloads of sampling and of best tokens, each over every kind of logits: the table has the
-random one, and the worst beside it.
+random one, and the worst beside it; and what requests ask for before that.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import torch
 
 from ..cases._case import VOCAB
 from ..logprobs import logprobs
-from ..sampling import sample, top_k_top_p_sample
+from ..sampling import Adjustments, adjust_logits, sample, top_k_top_p_sample
 from .inputs import KINDS, logits_of, random_logits
 from .peers import samplers
 from .workload import Call, Workload
@@ -20,8 +20,8 @@ FLOORS, MICROSECONDS = 3.0, 25.0
 
 
 def selection_workloads() -> list[Workload]:
-    """Draws without limits, from top-k and from top-p, and the best 20 of a row."""
-    found = [_sample(256)]
+    """Draws without limits, from top-k and from top-p, the best 20 of a row, and adjustments."""
+    found = [_sample(256), _adjust(32), _adjust(256)]
     for rows in (1, 32, 256, 1024):
         for what, k, p in (
             ("top-k 50", 50, None),
@@ -48,6 +48,52 @@ def _sample(rows: int) -> Workload:
         }
 
     return Workload(f"sample, {rows} rows", "sampling", _size(rows), build)
+
+
+def _adjust(rows: int) -> Workload:
+    """A grammar, penalties over the tokens so far, and 20 biases: what a pass each would be."""
+    words = VOCAB // 32
+
+    def build(i: int) -> dict[str, Call]:
+        logits = random_logits(rows, VOCAB, seed=i)
+        counts = (torch.randint(0, 100, (rows, VOCAB), device="cuda") == 0).int()
+        half = torch.full((rows,), 0.5, device="cuda")
+        mask = torch.randint(-(2**31), 2**31, (rows, words), device="cuda").int()
+        ids = torch.randint(0, VOCAB // 20, (rows, 20), device="cuda")
+        given = Adjustments(
+            bitmask=mask,
+            bias_ids=ids + torch.arange(20, device="cuda") * (VOCAB // 20),
+            bias=torch.randn(rows, 20, device="cuda"),
+            repetition_penalty=half + 0.7,
+            frequency_penalty=half,
+            presence_penalty=half,
+            output_counts=counts,
+            prompt_mask=mask,
+        )
+        return {
+            "ours": lambda: adjust_logits(logits, given),
+            "torch": lambda: _torch_adjust(logits, given),
+        }
+
+    size = rows * (VOCAB * (2 + 4 + 4) + 2 * words * 4)
+    what = "grammar, bias and penalties in one pass"
+    return Workload(f"{what}, {rows} rows", "sampling", size, build)
+
+
+def _torch_adjust(logits: torch.Tensor, given: Adjustments) -> torch.Tensor:
+    """A pass each, as an engine writes it first."""
+    place = torch.arange(32, device="cuda", dtype=torch.int32)
+
+    def bits(words: torch.Tensor) -> torch.Tensor:
+        return ((words[:, :, None] >> place) & 1).bool().flatten(1)
+
+    x = logits.float().masked_fill(~bits(given.bitmask), float("-inf"))
+    x.scatter_add_(1, given.bias_ids, given.bias)
+    count = given.output_counts
+    repetition = given.repetition_penalty[:, None].where((count > 0) | bits(given.prompt_mask), 1.0)
+    x = torch.where(x > 0, x / repetition, x * repetition)
+    x -= given.frequency_penalty[:, None] * count
+    return x - given.presence_penalty[:, None] * (count > 0)
 
 
 def _limited(what: str, rows: int, k: int | None, p: float | None) -> Workload:

@@ -12,6 +12,8 @@ from kernels.cases._case import CLOSE, SURE, VOCAB, Case, Given, Inputs, Outputs
 from kernels.sampling import (
     MAX_SEED,
     RECOVER,
+    Adjustments,
+    adjust_logits,
     expand_sampling_params,
     sample,
     top_k_top_p_cut,
@@ -103,6 +105,73 @@ def _best_reference(given: Given) -> Outputs:
     return dict(zip(("ids", "scores", "lens"), best, strict=True)) | {SURE: distance > CLOSE}
 
 
+def _min_p(device: torch.device) -> Given:
+    inputs = Inputs(45, device)
+    given = _rows(device)
+    return given | {"min_p": inputs.one_of([0.0, 0.02, 0.1, 0.5], given["logits"].shape[0])}
+
+
+def _kept_by(given: Given, cut_logit: torch.Tensor, cut_id: torch.Tensor) -> torch.Tensor:
+    """bool [R, V]. With min-p a cut may lie anywhere between two tokens."""
+    x = given["logits"].float()
+    token = torch.arange(x.shape[1], device=x.device)
+    tied = (x == cut_logit[:, None]) & (token <= cut_id[:, None])
+    return (x > cut_logit[:, None]) | tied
+
+
+def _min_p_cut(given: Given) -> Outputs:
+    return {"kept": _kept_by(given, *top_k_top_p_cut(**given))}
+
+
+def _min_p_reference(given: Given) -> Outputs:
+    from kernels.sampling.reference import min_p_cut_reference, top_k_top_p_cut_reference
+
+    limits = {name: value for name, value in given.items() if name != "min_p"}
+    *cut, margin = top_k_top_p_cut_reference(**limits)
+    logit, token, near = min_p_cut_reference(
+        given["logits"], given["temperature"], (cut[0], cut[1]), given["min_p"]
+    )
+    return {"kept": _kept_by(given, logit, token), SURE: torch.minimum(margin, near) > CLOSE}
+
+
+def _adjustments(device: torch.device) -> Given:
+    inputs = Inputs(46, device)
+    rows, requests, vocab = inputs.size(3, 64), inputs.size(4, 80), inputs.size(300, VOCAB)
+    words = -(-vocab // 32)
+    every = inputs.ints(0, 2, requests, 1) == 0
+    # Different ids of one request.
+    ids = inputs.ints(0, vocab, requests, 1) + 7 * torch.arange(20, device=device)
+    return {
+        "logits": inputs.logits(rows, vocab),
+        "requests": inputs.ints(-1, requests, rows),
+        "bitmask": inputs.ints(-(2**31), 2**31, rows, words, dtype=torch.int32),
+        "allowed_ids": torch.where(every, -1, (ids + 70) % vocab),
+        "bias_ids": ids % vocab,
+        "bias": inputs.normal(requests, 20, scale=3.0),
+        "repetition_penalty": inputs.one_of([1.0, 1.2, 0.8], requests),
+        "frequency_penalty": inputs.one_of([0.0, 0.3], requests),
+        "presence_penalty": inputs.one_of([0.0, 0.7], requests),
+        "output_counts": (inputs.ints(0, 9, requests, vocab, dtype=torch.int32) - 6).clamp(min=0),
+        "prompt_mask": inputs.ints(-(2**31), 2**31, requests, words, dtype=torch.int32),
+        "bad_words": inputs.ints(0, 3, requests, 5, 2),
+        "latest": inputs.ints(0, 3, rows, 1),
+    }
+
+
+def _adjusting(given: Given) -> Adjustments:
+    return Adjustments(**{name: value for name, value in given.items() if name != "logits"})
+
+
+def _adjust(given: Given) -> Outputs:
+    return {"adjusted": adjust_logits(given["logits"], _adjusting(given))}
+
+
+def _adjust_reference(given: Given) -> Outputs:
+    from kernels.sampling.reference import adjust_reference
+
+    return {"adjusted": adjust_reference(given["logits"], _adjusting(given))}
+
+
 EXPANDED = ("seeds", "temperature", "top_k", "top_p", "next_seed")
 
 
@@ -127,6 +196,8 @@ def _expand_reference(given: Given) -> Outputs:
 
 CASES = (
     Case("top-k-top-p", _rows, _cut, _cut_reference),
+    Case("min-p", _min_p, _min_p_cut, _min_p_reference),
+    Case("adjust", _adjustments, _adjust, _adjust_reference),
     Case("draw", _draws, _draw, _draw_reference),
     Case("candidates", _candidates, _best, _best_reference, tolerance={"scores": 1e-6}),
     Case("expand", _params, _expand, _expand_reference),

@@ -282,17 +282,36 @@ def _groups_of_chunks(
     """
     tl.debug_barrier()
     chunks = tl.load(counts_at, volatile=True)
-    for start in range(0, chunks, ROUND):
-        place = start + tl.arange(0, ROUND)
-        chunk = tl.load(chunks_at + place, mask=place < chunks, other=0)
-        group = (chunk * PER_CHUNK)[:, None] + tl.arange(0, PER_CHUNK)[None, :]
-        there = (place < chunks)[:, None] & (group >= 0)
-        best = tl.load(row_max_ptr + group, mask=there, other=float("-inf")).to(tl.float32)
-        good = best >= threshold
-        spot = slots(counts_at + 1, good)
-        tl.store(chunks_at + CHUNKS + spot, group, mask=good & (spot < ROOM))
+    ties = tl.full([], 0, tl.int32)
+    if chunks > ROUND:  # so many are ties as a rule, of which each would ask for a slot
+        for start in range(0, chunks, ROUND):
+            _group, good = _good_groups(
+                threshold, start, chunks, chunks_at, row_max_ptr, PER_CHUNK, ROUND
+            )
+            ties += tl.sum(tl.sum(good.to(tl.int32), axis=1))
+    if ties <= ROOM:
+        for start in range(0, chunks, ROUND):
+            group, good = _good_groups(
+                threshold, start, chunks, chunks_at, row_max_ptr, PER_CHUNK, ROUND
+            )
+            spot = slots(counts_at + 1, good)
+            tl.store(chunks_at + CHUNKS + spot, group, mask=good & (spot < ROOM))
     tl.debug_barrier()
-    return tl.load(counts_at + 1, volatile=True)
+    return tl.maximum(tl.load(counts_at + 1, volatile=True), ties)
+
+
+@triton.jit
+def _good_groups(
+    threshold, start, chunks, chunks_at, row_max_ptr, PER_CHUNK: tl.constexpr, ROUND: tl.constexpr
+):
+    """(groups, whether they reach the threshold) [ROUND, PER_CHUNK] of the chunks that are listed
+    from ``start`` on."""
+    place = start + tl.arange(0, ROUND)
+    chunk = tl.load(chunks_at + place, mask=place < chunks, other=0)
+    group = (chunk * PER_CHUNK)[:, None] + tl.arange(0, PER_CHUNK)[None, :]
+    there = (place < chunks)[:, None] & (group >= 0)
+    best = tl.load(row_max_ptr + group, mask=there, other=float("-inf")).to(tl.float32)
+    return group, best >= threshold
 
 
 @triton.jit

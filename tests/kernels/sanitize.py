@@ -16,6 +16,8 @@ from kernels import OPS
 from kernels.accept import accept
 from kernels.logprobs import logprobs
 from kernels.sampling import (
+    Adjustments,
+    adjust_logits,
     expand_sampling_params,
     sample,
     top_k_top_p_cut,
@@ -58,6 +60,18 @@ def _score_and_sample(vocab: int, dtype: torch.dtype) -> None:
         top_k_top_p_sample(logits, ids, ids, warm, *limits)
     sample(logits, ids, ids, warm)
     sample(logits, ids, ids, warm, cut=cut)
+    top_k_top_p_sample(logits, ids, ids, warm, k, top_p, warm * 0.1)
+    listed = torch.tensor([[0, vocab - 1, vocab, -1]] * 3, device="cuda")
+    words = torch.full((3, -(-vocab // 32)), -2, dtype=torch.int32, device="cuda")
+    counts = torch.ones(3, vocab, dtype=torch.uint8, device="cuda")
+    adjust_logits(
+        logits,
+        Adjustments(
+            requests=torch.tensor([2, -1, 3], device="cuda"), bitmask=words, allowed_ids=listed,
+            bias_ids=listed, bias=listed.float(), presence_penalty=warm, output_counts=counts,
+            prompt_mask=words, bad_words=listed[..., None].expand(3, 4, 2), latest=listed[:, :1],
+        ),
+    )  # fmt: skip
     logprobs(logits, tokens, 5, temperature=warm, cut_logit=cut[0], cut_id=cut[1])
     top_p_candidates(logits, warm, top_p, 5)
     num = torch.tensor([1, 0], dtype=torch.int32, device="cuda")

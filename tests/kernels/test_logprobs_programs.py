@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kernels.logprobs import stream
+from kernels.logprobs import merge, stream
 from kernels.logprobs.reference import logprobs_reference
 from kernels.sampling import RECOVER, draw
 from kernels.verify import residual, stats
@@ -24,6 +24,17 @@ def test_rows_that_are_scored(monkeypatch: pytest.MonkeyPatch, at_once: int, chu
     case = test_logprobs.Case(
         2, 600, 20, torch.bfloat16, "normal", False, False, True, False, 64, at_once
     )
+    given = test_logprobs.inputs(case)
+    got = test_logprobs.run(given, chunk=64, group=16)
+    test_logprobs.compare(got, logprobs_reference(**for_the_law(given)))
+
+
+@pytest.mark.parametrize("values", ["constant", "ties", "normal"])
+def test_more_ties_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch, values: str) -> None:
+    """As in a real vocabulary, whose chunks are more than are looked at together."""
+    monkeypatch.setattr(merge, "ROUND", 4)
+    monkeypatch.setattr(merge, "ROOM", 32)
+    case = test_logprobs.Case(2, 600, 20, torch.bfloat16, values, False, False, True, False, 64, 11)
     given = test_logprobs.inputs(case)
     got = test_logprobs.run(given, chunk=64, group=16)
     test_logprobs.compare(got, logprobs_reference(**for_the_law(given)))

@@ -18,7 +18,14 @@ import pytest
 
 import kernels
 from kernels.verify.strategy import Strategy
-from tests.kernels import test_accept, test_logprobs, test_sampling, test_verify, verify_cases
+from tests.kernels import (
+    test_accept,
+    test_logprobs,
+    test_sampling,
+    test_sampling_adjust,
+    test_verify,
+    verify_cases,
+)
 from tests.kernels.mutations.drawn import Holds, over
 
 ROOT = Path(*kernels.__path__)
@@ -32,6 +39,7 @@ MODULES = tuple(
         "verify.topp", "verify.triton",
         "sampling.limits", "sampling.bracket", "sampling.collect", "sampling.search", "sampling.among",
         "sampling.ending", "sampling.settle", "sampling.cut", "sampling.draw", "sampling.candidates", "sampling.expand",
+        "sampling.adjust",
     )
 )  # fmt: skip
 Test = Callable[[], None]
@@ -102,7 +110,20 @@ REQUEST, JUDGE, RESIDUAL, FINISH, TOPP = (
 AMONG, ENDING, SETTLE, CANDIDATES, EXPAND = (
     f"kernels.sampling.{name}" for name in ("among", "ending", "settle", "candidates", "expand")
 )
+LIMITS, ADJUST = "kernels.sampling.limits", "kernels.sampling.adjust"
 SELECTION_TEST = over(test_sampling.CASES, test_sampling.check)
+MIN_P_TEST = over(
+    test_sampling.CASES, test_sampling_adjust.check_min_p, count=test_sampling_adjust.MIN_P
+)
+
+
+def _adjusting(*parts: str) -> Test:
+    """The cases of ``adjust_logits`` that have all of these parts."""
+    return over(
+        test_sampling_adjust.CASES, test_sampling_adjust.check, parts=frozenset(parts).issubset
+    )
+
+
 ACCEPT_TEST = over(test_accept.CASES, test_accept.check)
 LOGPROBS_TEST = over(test_logprobs.CASES, test_logprobs.check)
 PREFIX_TEST = over(
@@ -203,4 +224,12 @@ MUTATIONS = (
     Mutation("sampling_ties_of_the_bracket_forgotten", ENDING, "until_high = above + high", "until_high = above + 0 * high", SELECTION_TEST),
     Mutation("sampling_trusts_a_wrong_bracket", ENDING, "part = tl.where((goal <= above) | (goal > until_among + low), FAILED, part)", "part = part + 0", test_sampling.check_a_wrong_guess),
     Mutation("sampling_draws_beside_the_candidates", SETTLE, "masses += _masses_of_candidates(", "masses += 0 * _masses_of_candidates(", SELECTION_TEST),
+    Mutation("min_p_before_the_temperature", LIMITS, "top + temperature * tl.log(part)", "top + tl.log(part) + 0.0 * temperature", MIN_P_TEST),
+    Mutation("min_p_widens_the_set", LIMITS, "stricter = limited & (floor > cut_logit)", "stricter = limited", MIN_P_TEST),
+    Mutation("adjust_takes_rows_for_requests", ADJUST, "request = tl.load(request_ptr + row).to(tl.int64)", "request = row", _adjusting("requests", "presence", "counts")),
+    Mutation("adjust_allows_what_has_a_bias", ADJUST, "mask=here & possible", "mask=here", _adjusting("allowed", "bias")),
+    Mutation("adjust_bans_without_the_words_beginning", ADJUST, "(want < 0) | (want == have)", "(want < 0) | (want >= have - have)", _adjusting("words")),
+    Mutation("adjust_presence_for_each_time", ADJUST, "tl.where(count > 0.0, presence, 0.0)", "presence * count", _adjusting("presence", "counts")),
+    Mutation("adjust_repetition_forgets_the_prompt", ADJUST, "known = known | _bit(", "known = known & _bit(", _adjusting("repetition", "prompt")),
+    Mutation("adjust_repetition_lifts_what_is_negative", ADJUST, "tl.where(x > 0.0, tl.div_rn(", "tl.where(x == x, tl.div_rn(", _adjusting("repetition", "counts")),
 )  # fmt: skip
