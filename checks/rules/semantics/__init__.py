@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from checks.core.check import Check
 from checks.rules.semantics import (
+    borrowed_container,
     called_too_early,
     decided_by_type,
     diverged_copy,
@@ -45,4 +46,5 @@ RULES: tuple[Check, ...] = (
     shared_element,
     dropped_value,
     decided_by_type,
+    borrowed_container,
 )

@@ -66,7 +66,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
                     ID,
                     stmt,
                     key,
-                    severity=Severity.BUG,
+                    severity=Severity.BUG if key == "comparison" else Severity.SUGGESTION,
                     confidence=Confidence.HIGH,
                     name=_method_name(stmt.value),
                 )
@@ -92,8 +92,11 @@ def _method_name(value: E.Expr) -> str:
 def _makes_anew(value: E.Expr) -> bool:
     """Whether the value is what a method of text or tensors returns, which changes nothing."""
     match value:
-        case E.Call(func=E.Attr(name=name)) if name in _TEXT_METHODS | _TENSOR_METHODS:
-            return True
+        case E.Call(keywords=keywords) if any(name == "out" for name, _ in keywords):
+            return False
+        case E.Call(func=E.Attr(base=base, name=name)) if name in _TEXT_METHODS | _TENSOR_METHODS:
+            # A call before it may have been made for what it does: `rows.copy_(other).reshape(n)`.
+            return not any(isinstance(part, E.Call) for part in E.walk(base))
         case E.Call(func=E.Attr(name=name), args=(E.Const(value=str() as coding), *_)):
             return name in _CODING_METHODS and coding.lower() in _CODINGS
         case E.Call(func=E.Attr(base=E.Const(value=str()))):

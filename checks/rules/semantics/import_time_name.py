@@ -45,7 +45,8 @@ ID = "semantics.import-time-name"
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One finding for each name that the change left without a certain binding."""
+    """One finding for each name that the change left without a certain binding, and for all names
+    of one condition."""
     for unit, base in changed_files(change, config, "python"):
         needed = _uncertain_names(unit)
         if not needed:
@@ -53,8 +54,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         known = {binding.name for binding, _ in _uncertain_names(base)} if base else set()
         told: set[str] = set()
         for binding, line in needed:
-            if binding.name not in known and binding.name not in told:
-                told.add(binding.name)
+            cause = binding.condition or binding.name
+            if binding.name not in known and cause not in told:
+                told.add(cause)
                 yield _finding(binding, line, unit)
 
 

@@ -36,14 +36,9 @@ from checks.core.finding import Confidence, Finding, Location, Message, Related,
 from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign
+from checks.rules.semantics._containers import CHANGING_METHODS, is_new_container
 
 ID = "semantics.shared-element"
-
-_MAKERS = frozenset({"list", "dict", "set", "defaultdict", "deque", "OrderedDict"})
-_CHANGING = frozenset(
-    {"append", "extend", "insert", "remove", "clear", "update", "add", "setdefault", "discard"}
-    | {"pop", "popleft", "appendleft", "sort", "reverse"}
-)
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -67,19 +62,9 @@ def _repeats_one(value: E.Expr | None) -> bool:
     """Whether the value is a list of one new container, repeated."""
     match value:
         case E.Binary(op="*", left=E.Sequence(kind="list", items=items), right=times):
-            return times != E.Const(1) and any(_is_new_container(item) for item in items)
+            return times != E.Const(1) and any(is_new_container(item) for item in items)
         case E.Binary(op="*", left=times, right=E.Sequence(kind="list", items=items)):
-            return times != E.Const(1) and any(_is_new_container(item) for item in items)
-        case _:
-            return False
-
-
-def _is_new_container(item: E.Expr) -> bool:
-    match item:
-        case E.Sequence(kind="list" | "set") | E.Mapping() | E.Comprehension():
-            return True
-        case E.Call(func=E.Name(id=name)):
-            return name in _MAKERS
+            return times != E.Const(1) and any(is_new_container(item) for item in items)
         case _:
             return False
 
@@ -103,7 +88,7 @@ def _element_changes(made: Assign, changed: ChangedFunction) -> Iterator[int]:
 def _changes_element(expr: E.Expr, container: E.Expr) -> bool:
     """`rows[i].append(x)`, and also `rows[i][j].append(x)`."""
     match expr:
-        case E.Call(func=E.Attr(base=base, name=name)) if name in _CHANGING:
+        case E.Call(func=E.Attr(base=base, name=name)) if name in CHANGING_METHODS:
             return _is_element(base, container) or _is_inside_element(base, container)
         case _:
             return False
