@@ -18,7 +18,8 @@ SECTIONS = {
     "Example": "示例",
     "Known limits": "已知局限",
 }
-CODE = re.compile(r"^```.*?^```$|^(?: {4}.*\n?)+", re.MULTILINE | re.DOTALL)
+# Fenced, or indented as in the pages of conventions.
+CODE = re.compile(r"^```(?s:.*?)^```$|^(?: {4}.*\n?)+", re.MULTILINE)
 SPAN = re.compile(r"`[^`]+`")
 # Pull requests (#7884) and commits (5fc12eddf).
 SOURCE = re.compile(r"#\d+|\b(?=[0-9a-f]*\d)[0-9a-f]{9}\b")

@@ -30,7 +30,7 @@ def rule_page(check: Check, language: str) -> RulePage:
 
 
 def page_with_note(check: Check, words: Catalog) -> str:
-    """The page for a reader of `words`, under a sentence that says so where it is not translated."""
+    """The Markdown of the page; a sentence above it says so where it is not translated."""
     page = rule_page(check, words.language)
     if page.language == words.language:
         return page.text

@@ -188,6 +188,8 @@ def test_rules(specbot):
         assert page.code == 0 and page.out.startswith(f"{rule.ID}\n\n")
         for part in ("What it does", "Why it matters", "Example", "Known limits"):
             assert part in page.out, (rule.ID, part)
+    in_chinese = specbot("rules", "protocol.unmasked-pack", "--lang", "zh").out
+    assert "## 检查内容" in in_chinese and "What it does" not in in_chinese
     refused(specbot("rules", "protocol.unmasked-pak"), "`protocol.unmasked-pack`")
     refused(specbot("rules", "xyz"), "`xyz`")
 

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
+import bot.i18n.rule_pages
 from bot.ci.history import History
 from bot.db.commands import GpuRun, Records
 from bot.db.engine import engine_for
@@ -318,6 +319,16 @@ def test_tables_are_made_once_when_several_start_at_once(tmp_path):
 
     with ThreadPoolExecutor(len(engines)) as pool:
         list(pool.map(start, engines))
+
+
+def test_a_rule_s_page_comes_in_the_reader_s_language(client, monkeypatch, tmp_path):
+    page = client.get("/rules/protocol.unmasked-pack?lang=zh").text
+    assert '<div lang="zh">' in page and "高位字段" in page
+    assert "What it does" not in page and "尚无中文" not in page
+    monkeypatch.setattr(bot.i18n.rule_pages, "TEMPLATES", tmp_path)
+    page = client.get("/rules/protocol.unmasked-pack?lang=zh").text
+    assert '<div lang="en">' in page and "What it does" in page
+    assert page.index("本页尚无中文译文，以下为英文。") < page.index("What it does")
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.ID)
