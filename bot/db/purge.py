@@ -50,16 +50,26 @@ def _delete(connection: sa.Connection, table: str, column: str, value: int | str
 
 
 def rename_rows(engine: sa.Engine, old: str, new: str) -> None:
-    """Give what is kept under the name `old` the name `new`; what was under that goes."""
+    """Give what is kept under the name `old` the name `new`; what was under that goes.
+
+    Twice is as once: where nothing is kept under `old`, nothing is done.
+    """
     with engine.begin() as connection:
         present = set(sa.inspect(connection).get_table_names())
-        for table, column in _BY_NAME.items():
-            if table not in present:
-                continue
+        columns = {table: column for table, column in _BY_NAME.items() if table in present}
+        if not any(_has(connection, table, column, old) for table, column in columns.items()):
+            return
+        for table, column in columns.items():
             _delete(connection, table, column, new)
             found = sa.table(table, sa.column(column))
             renamed = found.update().where(found.c[column] == old).values({column: new})
             connection.execute(renamed)
+
+
+def _has(connection: sa.Connection, table: str, column: str, value: str) -> bool:
+    found = sa.table(table, sa.column(column))
+    query = sa.select(found.c[column]).where(found.c[column] == value).limit(1)
+    return connection.execute(query).first() is not None
 
 
 def delete_workflows(client: DBOSClient, repository: int, name: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -82,6 +81,10 @@ def test_a_pull_request_from_its_first_push_to_its_last(live, engine):
     people.edit(live, engine, pull, title="[two]")
     until(lambda: len(pull.live_reviews()) == 1 and len(pull.reviews) == 2)
     assert "convention.title" in pull.live_reviews()[0].body.partition("<details>")[0]
+    # What would say the same again is not posted, and its check ends.
+    people.edit(live, engine, pull, body="As everybody knows.")
+    until(lambda: [c.status for c in engine.check_runs] == ["completed"] * 3)
+    assert len(pull.reviews) == 2
 
     second = engine.git.commit("feature", {"engine/step.py": SMALL_HEAD + "\n\nother(1)\n"})
     people.push(live, engine, pull, second)
@@ -262,17 +265,8 @@ def test_a_page_names_who_wrote_what_goes(live, running, engine):
 
 def test_a_clone_is_indexed_after_its_pages(live, running, engine):
     pull = people.open_pull(live, engine, "feature")
-    clone = hashlib.sha256(engine.full_name.encode()).hexdigest()[:32]
-    known = (
-        running.directory
-        / "data"
-        / "clones"
-        / clone
-        / "objects"
-        / "info"
-        / "commit-graphs"
-        / "commit-graph-chain"
-    )
+    graphs = running.clone(engine) / "objects" / "info" / "commit-graphs"
+    known = graphs / "commit-graph-chain"
     until(known.exists)
     assert ended(engine, pull.head_sha)
 
