@@ -55,14 +55,18 @@ class Boundaries:
 
     def __post_init__(self) -> None:
         self.bot.settings["SPECBOT_LOCAL_KERNELS"] = "cpu"
-        self._book = Book(self.fake)
+        self._settings = dict(self.bot.settings)
+        self._book = Book(self.bot)
         self._zygote = Zygote(self.bot, str(self.folder))
         self._worker = "one"
         self._steps_file, self._strike_file = self.folder / "steps", self.folder / "strike"
         self._steps_file.touch()
+        self._begin()
+        self._client = DBOSClient(system_database_url=self.bot.database)
+
+    def _begin(self) -> None:
         self._zygote.start(self._worker)
         until(lambda: self.bot.ready() or self._zygote.died(0))
-        self._client = DBOSClient(system_database_url=self.bot.database)
 
     @contextmanager
     def closing(self) -> Iterator[Boundaries]:
@@ -93,6 +97,7 @@ class Boundaries:
 
     def _told(self, chapter: Chapter, deaths: int) -> list[str]:
         self._deaths = 0
+        self._set(chapter)
         pull, deliveries = chapter.tell(self._book)
         before = self._book.seen(pull)
         for delivery in deliveries:
@@ -105,6 +110,15 @@ class Boundaries:
         wrong += [f"{one} has not ended" for one in left]
         self.fake.violations.clear()
         return wrong
+
+    def _set(self, chapter: Chapter) -> None:
+        """Have it live with the settings of the chapter."""
+        wanted = self._settings | chapter.settings
+        if self.bot.settings != wanted:
+            self._zygote.kill()
+            self._zygote.died(60)
+            self.bot.settings = wanted
+            self._begin()
 
     def _revived(self) -> None:
         """Where the bot has died, start it as the other worker at every second death."""
