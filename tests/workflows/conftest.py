@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import socket
@@ -108,6 +109,11 @@ class Bot:
         except httpx.HTTPError:
             return False
 
+    def clone(self, repo: Repository) -> Path:
+        """Where the bot keeps its clone."""
+        name = hashlib.sha256(repo.full_name.encode()).hexdigest()[:32]
+        return self.directory / "data" / "clones" / name
+
     def alive(self) -> bool:
         return bool(self.processes) and all(process.poll() is None for process in self.processes)
 
@@ -172,9 +178,9 @@ SMALL_BASE = "import torch\n\n\ndef step(x):\n    return x\n"
 SMALL_HEAD = SMALL_BASE + "\n\ndef other(x):\n    return x + 1\n"
 
 
-def small(fake: FakeGitHub) -> Repository:
+def small(fake: FakeGitHub, owner: str = "octo") -> Repository:
     """A small repository with a branch `feature`."""
-    made = fake.repository(f"octo/engine{len(fake.repositories) or ''}")
+    made = fake.repository(f"{owner}/engine{len(fake.repositories) or ''}")
     made.git.commit("main", {"engine/step.py": SMALL_BASE})
     made.git.commit("feature", {"engine/step.py": SMALL_HEAD}, parent="main")
     return made

@@ -44,6 +44,11 @@ class Book:
     bot: Bot
     repo: Repository = field(init=False)
     told: int = 0
+    _elsewhere: Pull | None = None
+
+    @property
+    def fake(self) -> FakeGitHub:
+        return self.bot.fake
 
     @property
     def fake(self) -> FakeGitHub:
@@ -74,10 +79,23 @@ class Book:
         return pull
 
     def elsewhere(self) -> Pull:
+<<<<<<< HEAD
         """The only pull request of a repository of its own, reviewed, with a finding and pages."""
         repo = small(self.fake)
         repo.roles["ada"] = "write"
         repo.git.commit("feature", {"engine/step.py": f"{SMALL_HEAD}\nnobody_defines({repo.id})\n"})
+=======
+        """The only pull request of another repository, reviewed, with a finding, and with a page
+        that everybody can read."""
+        if self._elsewhere is None or not self.has_page(self._elsewhere):
+            self._elsewhere = self._reviewed_elsewhere()
+        return self._elsewhere
+
+    def _reviewed_elsewhere(self) -> Pull:
+        repo = small(self.fake)
+        repo.roles["ada"] = "write"
+        repo.git.commit("feature", {"engine/step.py": f"{SMALL_HEAD}\nnobody_defines(it)\n"})
+>>>>>>> h22
         pull = people.open_pull(self.fake, repo, "feature")
         # The last that a review does.
         until(lambda: self.seen(pull)["greetings"])
@@ -311,8 +329,13 @@ CHAPTERS = (
     ),
     Chapter("CI goes on", ("ci-commit", "ci-report"), {"CI reports": 1}, _ci),
     Chapter("closed", ("closed",), {}, _closed),
+<<<<<<< HEAD
     Chapter("a repository that becomes private", ("access",), {"pages": -1}, _made_private),
     Chapter("a repository that is renamed", ("access",), {"pages": 1}, _renamed),
+=======
+    Chapter("a repository that is renamed", ("access",), {"pages": 1}, _renamed),
+    Chapter("a repository that becomes private", ("access",), {"pages": -1}, _made_private),
+>>>>>>> h22
     Chapter("a repository that is deleted", ("access",), {"pages": -1}, _deleted),
     Chapter(
         "a wrong configuration where nothing is posted",

@@ -7,13 +7,12 @@ import pytest
 
 from bot.github.app import App, Endpoint
 from tests.fake_github import people, shapes
-from tests.workflows.conftest import ended, small, until
+from tests.workflows.conftest import ended, until
 
 
-def test_run_again_runs_again(fake, bot):
+def test_run_again_runs_again(live, engine):
     """Each of the two buttons of the checks' page."""
-    repo = small(fake)
-    bot.start()
+    fake, repo = live, engine
     pull = people.open_pull(fake, repo, "feature")
     until(lambda: ended(repo, pull.head_sha))
     run = shapes.check_run(repo.check_runs[0], m.CheckRunWithSimpleCheckSuite)
@@ -30,9 +29,8 @@ def test_run_again_runs_again(fake, bot):
     )
 
 
-def test_a_merge_queue_gets_its_check(fake, bot):
-    repo = small(fake)
-    bot.start()
+def test_a_merge_queue_gets_its_check(live, engine):
+    fake, repo = live, engine
     head = repo.git.sha("refs/heads/feature")
     group = {
         "head_sha": head,

@@ -10,23 +10,21 @@ from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown
 from bot.workflows import check_output
 from tests.fake_github import people
-from tests.workflows.conftest import ended, small, until
+from tests.workflows.conftest import ended, until
 
 # What GitHub takes for passed.
 _PASSED = ("success", "neutral", "skipped")
 _BYTES = os.fsdecode(b"engine/spec_decode/m\xff\xe9.py")
 
 
-def test_a_file_name_that_is_no_text_is_reviewed(fake, bot):
+def test_a_file_name_that_is_no_text_is_reviewed(live, engine):
     """And shown with its bytes written out."""
-    repo = small(fake)
     step = "\n\ndef step(accept_num):\n    return accept_num{0}\n"
-    repo.git.commit("main", {_BYTES: step.format("")})
-    repo.git.commit("named", {_BYTES: step.format(" + unknown")}, parent="main")
-    bot.start()
-    pull = people.open_pull(fake, repo, "named")
-    until(lambda: ended(repo, pull.head_sha))
-    (check,) = repo.check_runs
+    engine.git.commit("main", {_BYTES: step.format("")})
+    engine.git.commit("named", {_BYTES: step.format(" + unknown")}, parent="main")
+    pull = people.open_pull(live, engine, "named")
+    until(lambda: ended(engine, pull.head_sha))
+    (check,) = engine.check_runs
     (review,) = pull.reviews
     assert "\\xff\\xe9.py" in review.body and "`unknown`" in review.body
     assert check.conclusion == "failure"
