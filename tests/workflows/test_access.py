@@ -26,15 +26,6 @@ def fake(bot):
 
 @pytest.fixture
 def shown(fake, bot):
-<<<<<<< HEAD
-    """A public pull request with its pages."""
-    repo = small(fake)
-    repo.roles["ada"] = "write"
-    bot.start()
-    pull = people.open_pull(fake, repo, "feature")
-    until(lambda: "Nothing was found" in page(bot, repo, "review").text)
-    return repo, pull
-=======
     """A public repository, the only one of its owner, with the pages of a pull request."""
     repo = small(fake, owner=f"octo{len(fake.repositories)}")
     people.open_pull(fake, repo, "feature")
@@ -44,7 +35,6 @@ def shown(fake, bot):
 
 def read(url: str) -> httpx.Response:
     return httpx.get(url, trust_env=False, verify=False)
->>>>>>> h22
 
 
 def page(bot: Bot, repo, tab: str = "") -> httpx.Response:
@@ -136,18 +126,6 @@ def test_a_suspended_installation_closes_all_of_its_pages(fake, bot, shown):
 
 def test_what_was_renamed_keeps_its_pages(fake, bot, shown):
     """Also where it is told of twice."""
-<<<<<<< HEAD
-    repo, _ = shown
-    old, repo.name = repo.full_name, "renamed"
-    fake.repositories[repo.full_name] = repo
-    changes = {"repository": {"name": {"from": old.split("/")[1]}}}
-    for told in (1, 2):
-        people.webhook(fake, repo, "repository", {"action": "renamed", "changes": changes}, "ada")
-        until(lambda told=told: ended_changes(bot) == told)
-        assert page(bot, repo).status_code == 200
-    old_page = httpx.get(f"{bot.url}/pr/{old}/1", trust_env=False, verify=False)
-    assert old_page.status_code == 404
-=======
     repo = shown
     old, repo.name = repo.full_name, "renamed"
     fake.repositories[repo.full_name] = repo
@@ -158,7 +136,6 @@ def test_what_was_renamed_keeps_its_pages(fake, bot, shown):
         until(lambda before=before: ended_changes(bot) > before)
         assert page(bot, repo).status_code == 200
     assert read(f"{bot.url}/pr/{old}/1").status_code == 404
->>>>>>> h22
 
 
 def ended_changes(bot: Bot) -> int:
