@@ -50,10 +50,6 @@ class Book:
     def fake(self) -> FakeGitHub:
         return self.bot.fake
 
-    @property
-    def fake(self) -> FakeGitHub:
-        return self.bot.fake
-
     def __post_init__(self) -> None:
         self.repo = small(self.fake)
         self.repo.roles["ada"] = "write"
@@ -79,12 +75,6 @@ class Book:
         return pull
 
     def elsewhere(self) -> Pull:
-<<<<<<< HEAD
-        """The only pull request of a repository of its own, reviewed, with a finding and pages."""
-        repo = small(self.fake)
-        repo.roles["ada"] = "write"
-        repo.git.commit("feature", {"engine/step.py": f"{SMALL_HEAD}\nnobody_defines({repo.id})\n"})
-=======
         """The only pull request of another repository, reviewed, with a finding, and with a page
         that everybody can read."""
         if self._elsewhere is None or not self.has_page(self._elsewhere):
@@ -95,7 +85,6 @@ class Book:
         repo = small(self.fake)
         repo.roles["ada"] = "write"
         repo.git.commit("feature", {"engine/step.py": f"{SMALL_HEAD}\nnobody_defines(it)\n"})
->>>>>>> h22
         pull = people.open_pull(self.fake, repo, "feature")
         # The last that a review does.
         until(lambda: self.seen(pull)["greetings"])
@@ -329,13 +318,8 @@ CHAPTERS = (
     ),
     Chapter("CI goes on", ("ci-commit", "ci-report"), {"CI reports": 1}, _ci),
     Chapter("closed", ("closed",), {}, _closed),
-<<<<<<< HEAD
-    Chapter("a repository that becomes private", ("access",), {"pages": -1}, _made_private),
-    Chapter("a repository that is renamed", ("access",), {"pages": 1}, _renamed),
-=======
     Chapter("a repository that is renamed", ("access",), {"pages": 1}, _renamed),
     Chapter("a repository that becomes private", ("access",), {"pages": -1}, _made_private),
->>>>>>> h22
     Chapter("a repository that is deleted", ("access",), {"pages": -1}, _deleted),
     Chapter(
         "a wrong configuration where nothing is posted",
