@@ -33,6 +33,7 @@ from checks.rules.sync import (
     missing_allocation,
     missing_argument,
     missing_from_reset,
+    missing_member,
     model_runner,
     never_updated,
     op_call,
@@ -89,4 +90,5 @@ RULES: tuple[Check, ...] = (
     unset_attribute,
     skipped_init,
     model_runner,
+    missing_member,
 )
