@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -12,7 +12,7 @@ from checks.core.config import Config
 from checks.core.finding import Side
 from checks.domain.ops import OpInfo, Ops
 
-_QUALIFIED_CALL = re.compile(r"\b\w+::(\w+)\s*(?:<[^;(){}]*>)?\s*\(")
+_CALL = re.compile(r"\b(\w+)\s*(?:<[^;(){}]*>)?\s*\(")
 _HOST_SUFFIXES = (".cc", ".cpp")
 _DEVICE_SUFFIX = ".cu"
 # Files that one op's copy is built of: more are not followed.
@@ -40,6 +40,7 @@ class CopyFinder:
         self._tree = change.tree(side)
         self._ops = Ops.of(change, side)
         self._config = config
+        self._known: dict[str, list[str]] = {}
 
     def copies_of(self, op: str, source: str) -> list[OpCopy]:
         """The op's copies, for hardware that is not that of `source`; in the order of paths."""
@@ -66,14 +67,20 @@ class CopyFinder:
 
     def _called(self, path: str) -> set[str]:
         text = (self._tree.read(path) or b"").decode("utf-8", "replace")
-        return set(_QUALIFIED_CALL.findall(text))
+        return set(_CALL.findall(text))
 
-    def _definitions(self, name: str, hardware: str) -> Iterator[str]:
-        begins = re.compile(rf"^(?:\w+\s+)+{re.escape(name)}\s*\(")
-        for match in self._tree.find(name, "cpp"):
-            is_definition = match.path.endswith(_HOST_SUFFIXES) and begins.match(match.text)
-            if is_definition and self._config.hardware_of(match.path) == hardware:
-                yield match.path
+    def _definitions(self, name: str, hardware: str) -> list[str]:
+        """The files of a kind of hardware that define a function."""
+        # Kept, because every op's copy calls the same few helpers.
+        if name not in self._known:
+            begins = re.compile(rf"^(?:\w+\s+)+{re.escape(name)}\s*\(")
+            matches = self._tree.find(name, "cpp")
+            self._known[name] = [match.path for match in matches if begins.match(match.text)]
+        return [
+            path
+            for path in self._known[name]
+            if path.endswith(_HOST_SUFFIXES) and self._config.hardware_of(path) == hardware
+        ]
 
     def sources_with_changed_copies(self, changed: Iterable[str]) -> list[str]:
         """The device sources of ops whose copy is built of one of the files in `changed`."""
