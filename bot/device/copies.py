@@ -12,7 +12,8 @@ from checks.core.config import Config
 from checks.core.finding import Side
 from checks.domain.ops import OpInfo, Ops
 
-_CALL = re.compile(r"\b(\w+)\s*(?:<[^;(){}]*>)?\s*\(")
+_QUALIFIED_CALL = re.compile(r"\b\w+::(\w+)\s*(?:<[^;(){}]*>)?\s*\(")
+_OWN_HEADER = re.compile(r'^\s*#\s*include\s*"(\w+)\.h"', re.MULTILINE)
 _HOST_SUFFIXES = (".cc", ".cpp")
 _DEVICE_SUFFIX = ".cu"
 # Files that one op's copy is built of: more are not followed.
@@ -21,7 +22,10 @@ _MOST = 40
 
 @dataclass(frozen=True, slots=True)
 class OpCopy:
-    """An op's copy: the file that registers it, and those that define what this one calls."""
+    """An op's copy: the file that registers it, and those that define what this one calls.
+
+    What is called by its namespace is sought everywhere, the rest beside an included header.
+    """
 
     op: str
     path: str
@@ -58,16 +62,22 @@ class CopyFinder:
         found: list[str] = []
         pending = [path]
         while pending and len(found) < _MOST:
-            for name in sorted(self._called(pending.pop())):
-                for other in self._definitions(name, hardware):
-                    if other != path and other not in found:
-                        found.append(other)
-                        pending.append(other)
+            for other in self._needed(pending.pop(), hardware):
+                if other != path and other not in found:
+                    found.append(other)
+                    pending.append(other)
         return tuple(found)
 
-    def _called(self, path: str) -> set[str]:
+    def _needed(self, path: str, hardware: str) -> list[str]:
         text = (self._tree.read(path) or b"").decode("utf-8", "replace")
-        return set(_CALL.findall(text))
+        needed = []
+        for name in sorted(set(_QUALIFIED_CALL.findall(text))):
+            needed += self._definitions(name, hardware)
+        folder = PurePosixPath(path).parent
+        for stem in _OWN_HEADER.findall(text):
+            beside = [str(folder / f"{stem}{suffix}") for suffix in _HOST_SUFFIXES]
+            needed += [other for other in beside if self._tree.read(other) is not None]
+        return needed
 
     def _definitions(self, name: str, hardware: str) -> list[str]:
         """The files of a kind of hardware that define a function."""
