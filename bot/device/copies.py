@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -13,6 +13,7 @@ from checks.core.finding import Side
 from checks.domain.ops import OpInfo, Ops
 
 _QUALIFIED_CALL = re.compile(r"\b\w+::(\w+)\s*(?:<[^;(){}]*>)?\s*\(")
+_OWN_HEADER = re.compile(r'^\s*#\s*include\s*"(\w+)\.h"', re.MULTILINE)
 _HOST_SUFFIXES = (".cc", ".cpp")
 _DEVICE_SUFFIX = ".cu"
 # Files that one op's copy is built of: more are not followed.
@@ -21,7 +22,10 @@ _MOST = 40
 
 @dataclass(frozen=True, slots=True)
 class OpCopy:
-    """An op's copy: the file that registers it, and those that define what this one calls."""
+    """An op's copy: the file that registers it, and those that define what this one calls.
+
+    What is called by its namespace is sought everywhere, the rest beside an included header.
+    """
 
     op: str
     path: str
@@ -40,6 +44,7 @@ class CopyFinder:
         self._tree = change.tree(side)
         self._ops = Ops.of(change, side)
         self._config = config
+        self._known: dict[str, list[str]] = {}
 
     def copies_of(self, op: str, source: str) -> list[OpCopy]:
         """The op's copies, for hardware that is not that of `source`; in the order of paths."""
@@ -57,23 +62,35 @@ class CopyFinder:
         found: list[str] = []
         pending = [path]
         while pending and len(found) < _MOST:
-            for name in sorted(self._called(pending.pop())):
-                for other in self._definitions(name, hardware):
-                    if other != path and other not in found:
-                        found.append(other)
-                        pending.append(other)
+            for other in self._needed(pending.pop(), hardware):
+                if other != path and other not in found:
+                    found.append(other)
+                    pending.append(other)
         return tuple(found)
 
-    def _called(self, path: str) -> set[str]:
+    def _needed(self, path: str, hardware: str) -> list[str]:
         text = (self._tree.read(path) or b"").decode("utf-8", "replace")
-        return set(_QUALIFIED_CALL.findall(text))
+        needed = []
+        for name in sorted(set(_QUALIFIED_CALL.findall(text))):
+            needed += self._definitions(name, hardware)
+        folder = PurePosixPath(path).parent
+        for stem in _OWN_HEADER.findall(text):
+            beside = [str(folder / f"{stem}{suffix}") for suffix in _HOST_SUFFIXES]
+            needed += [other for other in beside if self._tree.read(other) is not None]
+        return needed
 
-    def _definitions(self, name: str, hardware: str) -> Iterator[str]:
-        begins = re.compile(rf"^(?:\w+\s+)+{re.escape(name)}\s*\(")
-        for match in self._tree.find(name, "cpp"):
-            is_definition = match.path.endswith(_HOST_SUFFIXES) and begins.match(match.text)
-            if is_definition and self._config.hardware_of(match.path) == hardware:
-                yield match.path
+    def _definitions(self, name: str, hardware: str) -> list[str]:
+        """The files of a kind of hardware that define a function."""
+        # Kept, because every op's copy calls the same few helpers.
+        if name not in self._known:
+            begins = re.compile(rf"^(?:\w+\s+)+{re.escape(name)}\s*\(")
+            matches = self._tree.find(name, "cpp")
+            self._known[name] = [match.path for match in matches if begins.match(match.text)]
+        return [
+            path
+            for path in self._known[name]
+            if path.endswith(_HOST_SUFFIXES) and self._config.hardware_of(path) == hardware
+        ]
 
     def sources_with_changed_copies(self, changed: Iterable[str]) -> list[str]:
         """The device sources of ops whose copy is built of one of the files in `changed`."""

@@ -68,11 +68,11 @@ def _compare(plan: SiblingPlan, item: OpCopy) -> SiblingResult:
 
 
 def _refusal(plan: SiblingPlan, item: OpCopy) -> str:
-    """Why the op or its copy was not built."""
+    """Why the op or its copy was not built; a helper that is missing is told by the loader."""
     if item.op in plan.own.refusals:
         return plan.own.refusals[item.op]
     for source in plan.copies.sources:
-        if source.path in item.files and not source.library:
+        if source.path == item.path and not source.library:
             return source.refusal
     return ""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import re
 import resource
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +23,7 @@ from kernels.emulator.bindings import bindings_of
 from kernels.emulator.discovery import hardware_of, registered_ops
 from kernels.emulator.includes import SourceFiles, SourceRefused, collect
 from kernels.emulator.rewrite.text import UnbalancedBracket, closing, mask
+from kernels.emulator.torch_bindings import EXTENSION_NAME, TorchOp, ops_near, torch_ops_of
 
 RUNTIME = Path(__file__).parent / "runtime"
 _COMPILERS = ("g++", "clang++")
@@ -43,6 +46,7 @@ _FLAGS = (
     "-DPADDLE_ON_INFERENCE",
     "-DEMULATED_ON_CPU",
 )
+_TORCH = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](?:torch|ATen|c10)/", re.MULTILINE)
 _OPENED = re.compile(r"^\.+ (.+)$", re.MULTILINE)
 _ERROR = re.compile(r"^(.*?)(?::(\d+))?(?::\d+)?: (?:fatal )?error: (.*)$", re.MULTILINE)
 _REFUSAL = re.compile(r"declared with attribute error: (.*)$", re.MULTILINE)
@@ -165,7 +169,7 @@ def build_all(
     workshop: Workshop, root: Path, sources: list[str], tick: Callable[[Build], None]
 ) -> list[Build]:
     """A library of each source (paths relative to `root`), on all cores."""
-    names = bindings_of(root)
+    names = Bindings.of(root)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         builds = []
         for build in pool.map(lambda source: _build(workshop, root, source, names), sources):
@@ -174,16 +178,34 @@ def build_all(
     return builds
 
 
+@dataclass(frozen=True)
+class Bindings:
+    """What the repository registers in other files than the functions': for Python, for PyTorch."""
+
+    functions: dict[str, str]
+    torch_ops: list[TorchOp]
+
+    @classmethod
+    def of(cls, root: Path) -> Bindings:
+        """All of a repository's."""
+        return cls(bindings_of(root), torch_ops_of(root))
+
+    def text_for(self, source: str, text: str) -> str:
+        """The registrations of functions that a source defines."""
+        ops = ops_near(source, self.torch_ops)
+        return _binding_text(text, self.functions) + _torch_text(text, ops)
+
+
 def _build(
-    workshop: Workshop, root: Path, source: str, names: dict[str, str], text: str | None = None
+    workshop: Workshop, root: Path, source: str, names: Bindings, text: str | None = None
 ) -> Build:
     try:
         files = collect(root, source, RUNTIME / "include", text)
+        files.texts[source] += names.text_for(source, files.texts[source])
+        build = _build_collected(workshop, files)
     except SourceRefused as error:
         return Build(source, refusal=str(error), ops=_ops_of_refused(root, source))
-    files.texts[source] += _binding_text(files.texts[source], names)
-    ops = tuple(registered_ops(files.texts[source]))
-    return replace(_build_collected(workshop, files), ops=ops)
+    return replace(build, ops=tuple(registered_ops(files.texts[source])))
 
 
 def build_texts(
@@ -194,7 +216,7 @@ def build_texts(
     tick: Callable[[int, Build], None],
 ) -> None:
     """A library of each text in the place of one source, on all cores."""
-    names = bindings_of(root)
+    names = Bindings.of(root)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         builds = pool.map(lambda text: _build(workshop, root, source, names, text), texts)
         for number, build in enumerate(builds):
@@ -208,15 +230,45 @@ def _ops_of_refused(root: Path, source: str) -> tuple[str, ...]:
         return ()
 
 
+def _uses_torch(files: SourceFiles) -> bool:
+    return any(_TORCH.search(text) for text in files.texts.values())
+
+
+@cache
+def _torch_folder() -> Path:
+    """Where PyTorch is installed. Raises `SourceRefused`."""
+    found = importlib.util.find_spec("torch")
+    if found is None or found.origin is None:
+        raise SourceRefused("needs PyTorch's headers, and PyTorch is not installed here")
+    return Path(found.origin).resolve().parent
+
+
+def _torch_flags(files: SourceFiles) -> list[str]:
+    """The real headers of PyTorch's CPU build; what it says of CUDA is declared too."""
+    if not _uses_torch(files):
+        return []
+    include = _torch_folder() / "include"
+    flags = ["-std=c++20", "-DUSE_CUDA", f"-DTORCH_EXTENSION_NAME={EXTENSION_NAME}"]
+    for folder in (include, include / "torch/csrc/api/include", sysconfig.get_path("include")):
+        flags += ["-isystem", str(folder)]
+    return flags
+
+
+def _torch_libraries(files: SourceFiles) -> list[str]:
+    if not _uses_torch(files):
+        return []
+    return [f"-L{_torch_folder() / 'lib'}", "-ltorch_cpu", "-lc10"]
+
+
 def _build_collected(workshop: Workshop, files: SourceFiles) -> Build:
     source = files.source
     parts = [text for item in sorted(files.texts.items()) for text in item]
     key = _digest(
         source,
         *workshop.command(source),
+        *_torch_flags(files),
         workshop.toolchain.version,
         _digest_of("include"),
-        *files.folders,
         *parts,
     )
     kept = workshop.kept(key)
@@ -246,9 +298,7 @@ def _compile(workshop: Workshop, files: SourceFiles, key: str) -> Build:
             str(folder / "object.o"),
         ]
         command += ["-include", "cuda_runtime.h"]
-        for include in files.folders:
-            command += ["-I", include]
-        command += ["-I", str(RUNTIME / "include")]
+        command += ["-I", ".", "-I", str(RUNTIME / "include"), *_torch_flags(files)]
         done = _run(command, folder)
         foreign = _foreign_file(done.stderr, folder)
         if foreign:
@@ -257,7 +307,7 @@ def _compile(workshop: Workshop, files: SourceFiles, key: str) -> Build:
             )
         if done.returncode != 0:
             return Build(files.source, key, refusal=_first_error(done, folder))
-        _link(workshop, folder / "object.o", library)
+        _link(workshop, folder / "object.o", library, _torch_libraries(files))
     except OSError as error:
         return Build(files.source, key, refusal=f"not built: {error.strerror}")
     finally:
@@ -266,14 +316,22 @@ def _compile(workshop: Workshop, files: SourceFiles, key: str) -> Build:
     return Build(files.source, key, library, compiled_now=True)
 
 
-def _link(workshop: Workshop, built: Path, library: Path) -> None:
+def _link(workshop: Workshop, built: Path, library: Path, others: list[str]) -> None:
     """A library of its own per source: two sources may define a device function of one name."""
     unfinished = library.with_suffix(".part")
     command = [*workshop.command(), "-shared", "-Wl,-Bsymbolic", str(built), "-o", str(unfinished)]
+    command += others
     done = _run(command, built.parent)
     if done.returncode != 0:
         raise OSError(0, done.stderr[-300:])
     unfinished.rename(library)
+
+
+def _torch_include() -> Path | None:
+    try:
+        return _torch_folder() / "include"
+    except SourceRefused:
+        return None
 
 
 def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -307,10 +365,11 @@ def _limit() -> None:
 
 def _foreign_file(said: str, folder: Path) -> str:
     """A file that the compiler opened and that is neither the tree's, ours, nor its own."""
-    own = (str(RUNTIME.resolve()), str(RUNTIME), str(folder), str(folder.resolve()))
+    own = [str(RUNTIME.resolve()), str(RUNTIME), str(folder), str(folder.resolve())]
+    own += [str(path) for path in (_torch_include(), sysconfig.get_path("include")) if path]
     for name in _OPENED.findall(said):
         path = os.path.normpath(os.path.join(folder, name))
-        if path.startswith(own) or path.startswith(("/usr/", "/opt/", "/Library/", "/nix/")):
+        if path.startswith(tuple(own)) or path.startswith(("/usr/", "/opt/", "/Library/", "/nix/")):
             continue
         return name[:120]
     return ""
@@ -338,6 +397,21 @@ def _binding_text(text: str, names: dict[str, str]) -> str:
         if name not in registered and function in text and _defines(text, function):
             lines.append(f"EMULATOR_BIND({name}, {function});")
     return "\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def _torch_text(text: str, ops: list[TorchOp]) -> str:
+    """Registrations with PyTorch's dispatcher of the functions that are defined here."""
+    lines = []
+    for op in ops:
+        function = op.function.rsplit("::", maxsplit=1)[-1]
+        if function in text and _defines(text, function):
+            lines.append(op.registration())
+    if not lines:
+        return ""
+    stable = [line.startswith("STABLE") for line in lines]
+    headers = ["#include <torch/csrc/stable/library.h>"] if any(stable) else []
+    headers += [] if all(stable) else ["#include <torch/library.h>"]
+    return "\n" + "\n".join([*headers, *lines]) + "\n"
 
 
 def _defines(text: str, function: str) -> bool:

@@ -6,14 +6,16 @@ import ast
 import re
 from pathlib import Path
 
-_REGISTERED = re.compile(r"\bPD_BUILD_(?:STATIC_)?OP\(\s*(\w+)\s*\)|\bEMULATOR_BIND\(\s*(\w+)\s*,")
+_REGISTERED = re.compile(
+    r"\bPD_BUILD_(?:STATIC_)?OP\(\s*(\w+)\s*\)|\bEMULATOR_BIND\(\s*(\w+)\s*,"
+    r'|\bemulator_ops\.impl\("(\w+)"'
+)
 _TEST = re.compile(r"(?:^|/)(?:test_\w+|\w+_test)\.py$")
 
 
 def registered_ops(text: str) -> list[str]:
     """The names of the ops that a source registers."""
-    names = [first or second for first, second in _REGISTERED.findall(text)]
-    return sorted(set(names))
+    return sorted({name for names in _REGISTERED.findall(text) for name in names if name})
 
 
 # Folders and modules of ops carry the name of their hardware.
@@ -67,6 +69,7 @@ def used_attributes(text: str) -> set[tuple[str, str]]:
     """The names that a Python file takes from a hardware's module, each with the module.
 
     `from engine.ops import gpu` with a later `gpu.verify` takes `verify` from `engine.ops.gpu`.
+    `torch.ops._C.verify` takes it from no module.
     """
     modules: dict[str, str] = {}
     nodes = _nodes(text)
@@ -81,7 +84,14 @@ def used_attributes(text: str) -> set[tuple[str, str]]:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             if node.value.id in modules:
                 names.add((node.attr, modules[node.value.id]))
+        elif isinstance(node, ast.Attribute) and _is_torch_library(node.value):
+            names.add((node.attr, ""))
     return names
+
+
+def _is_torch_library(node: ast.AST) -> bool:
+    """`torch.ops.name`."""
+    return isinstance(node, ast.Attribute) and ast.unparse(node.value) == "torch.ops"
 
 
 def _nodes(text: str) -> list[ast.AST]:

@@ -27,12 +27,11 @@ class SourceRefused(Exception):
 class SourceFiles:
     """A source with all that it includes from the repository: rewritten text by path.
 
-    `folders` are the folders that its includes are found from, the nearest first.
+    Includes name files by their whole paths.
     """
 
     source: str
     texts: dict[str, str] = field(default_factory=dict)
-    folders: list[str] = field(default_factory=list)
 
 
 def collect(root: Path, source: str, runtime: Path, text: str | None = None) -> SourceFiles:
@@ -49,16 +48,24 @@ def collect(root: Path, source: str, runtime: Path, text: str | None = None) -> 
             continue
         text = given.get(path) or _read(root, path)
         _check_directives(path, text)
-        files.texts[path] = _rewritten(path, text)
+        places = {}
         for quote, name in _INCLUDE.findall(text):
             found = _find(root, path, quote, name, runtime)
-            if found is None:
-                continue
-            included, folder = found
-            pending.append(included)
-            if folder not in files.folders:
-                files.folders.append(folder)
+            if found is not None:
+                places[name] = found
+                pending.append(found)
+        files.texts[path] = _with_places(_rewritten(path, text), places)
     return files
+
+
+def _with_places(text: str, places: dict[str, str]) -> str:
+    """`text` with the whole path of each included file: two folders may have one of a name."""
+
+    def replace(match: re.Match[str]) -> str:
+        place = places.get(match[2])
+        return match[0] if place is None else f'#include "{place}"'
+
+    return _INCLUDE.sub(replace, text)
 
 
 def _read(root: Path, path: str) -> str:
@@ -94,10 +101,8 @@ def _check_directives(path: str, text: str) -> None:
             raise SourceRefused(f"{path}: includes a file outside of the tree: {name[:120]}")
 
 
-def _find(
-    root: Path, includer: str, quote: str, name: str, runtime: Path
-) -> tuple[str, str] | None:
-    """The path of an included file in the tree, and the folder it is found from.
+def _find(root: Path, includer: str, quote: str, name: str, runtime: Path) -> str | None:
+    """The path of an included file in the tree.
 
     Build files say which folders are searched; nearly always they are above the file itself, or
     are named `include` beside those.
@@ -107,7 +112,7 @@ def _find(
     for folder in _searched(root, includer, quote):
         path = _normal(folder / name)
         if path is not None and (root / path).is_file():
-            return path, str(folder)
+            return path
     return None
 
 

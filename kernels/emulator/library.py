@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -108,6 +110,7 @@ class Library:
         self._mode = os.RTLD_NOW | os.RTLD_GLOBAL
         self._runtime = ctypes.CDLL(str(runtime), mode=self._mode)
         self._loaded: dict[Path, ctypes.CDLL] = {}
+        self._pending: set[Path] = set()
         self._libraries = libraries
         self._runtime.emulator_register_with(prefix.encode())
         for path, ops in libraries.items():
@@ -131,18 +134,20 @@ class Library:
                 if missing is None or missing[1] in tried:
                     raise
                 tried.add(missing[1])
-                self._load_definition(missing[1])
+                self._load_definition(missing[1], path)
 
-    def _load_definition(self, symbol: str) -> None:
+    def _load_definition(self, symbol: str, wanting: Path) -> None:
+        """Load the library that defines a symbol, and before it those that it needs itself."""
         for path in self._libraries:
-            if path not in self._loaded and symbol.encode() in path.read_bytes():
-                # Lazily: it may lack a symbol itself.
-                mode = os.RTLD_LAZY | os.RTLD_GLOBAL
-                with suppress(OSError):
-                    library = ctypes.CDLL(str(path), mode=mode)
-                    if hasattr(library, symbol):
-                        self._loaded[path] = library
-                        return
+            if path in self._loaded or path == wanting or path in self._pending:
+                continue
+            if not _defines(path, symbol):
+                continue
+            self._pending.add(path)
+            with suppress(OSError):
+                self._load(path)
+            self._pending.discard(path)
+            return
 
     def ops(self) -> dict[str, OpSignature]:
         """Every op by name; no parameters are known of a plain function."""
@@ -167,6 +172,10 @@ class Library:
             raise OpError(self._runtime.emulator_error().decode("utf-8", "replace"))
         return [self._result(index) for index in range(count)]
 
+    def set_schedule(self, seed: int) -> None:
+        """The order of threads for ops that are not called from here."""
+        self._runtime.emulator_set_seed(ctypes.c_uint64(seed))
+
     def observations(self) -> Observations:
         """What was seen since this was asked before."""
         launches, *barriers = self._runtime.emulator_observations().decode().splitlines()
@@ -184,6 +193,22 @@ class Library:
         array: Array = np.empty(shape, _STORAGE.get(dtype, dtype))
         self._runtime.emulator_result_copy(index, ctypes.c_void_p(array.ctypes.data))
         return HostTensor(array, dtype)
+
+
+def load_library(job: dict[str, Any]) -> Library:
+    """The libraries that a job names, those that register its ops."""
+    libraries = {Path(path): set(names) for path, names in job["libraries"].items()}
+    return Library(Path(job["runtime"]), libraries, set(job["ops"]))
+
+
+def _defines(path: Path, symbol: str) -> bool:
+    """Whether a library defines a symbol; one that only names it needs it too."""
+    if symbol.encode() not in path.read_bytes():
+        return False
+    said = subprocess.run(
+        ["nm", "-D", "--defined-only", str(path)], capture_output=True, text=True, check=False
+    )
+    return any(line.split()[-1:] == [symbol] for line in said.stdout.splitlines())
 
 
 def _pack(values: Sequence[object], keep: list[object]) -> ctypes.Array[_Argument]:

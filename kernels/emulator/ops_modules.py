@@ -7,7 +7,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -30,14 +30,21 @@ class OpsFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Makes the modules of ops, and their packages without running the packages' own code.
 
     A package's other modules are the repository's, and a name that the package itself takes from
-    one of them is taken from there alone. `refusals` say why an op is not there.
+    one of them is taken from there alone. `refusals` say why an op is not there; `packages` are
+    others to be made so.
     """
 
-    def __init__(self, root: Path, modules: set[str], refusals: dict[str, str]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        modules: set[str],
+        refusals: dict[str, str],
+        packages: Collection[str] = (),
+    ) -> None:
         self._root = root
         self._modules = modules
         self._refusals = refusals
-        self._tops = {module.partition(".")[0] for module in modules}
+        self._tops = {module.partition(".")[0] for module in modules} | set(packages)
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None

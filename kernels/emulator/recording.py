@@ -13,8 +13,9 @@ import numpy as np
 
 from kernels.emulator.library import HostTensor, Value
 
-# Bytes of one call, and calls of one op: a comparison needs no more.
-_LARGEST = 8 << 20
+# Bytes of one call and of all calls of an op, and their number: a comparison needs no more.
+_LARGEST = 64 << 20
+_LARGEST_OF_ALL = 128 << 20
 _MOST = 40
 
 
@@ -37,13 +38,16 @@ class Recorder:
         self._folder = folder
         self._parameters = parameters
         self._counts: dict[str, int] = {}
+        self._sizes: dict[str, int] = {}
         self._seen: set[str] = set()
         folder.mkdir(parents=True, exist_ok=True)
 
     def record(self, name: str, values: Sequence[Value], number: int) -> None:
         """Keep a call, unless the same was kept before or there are enough."""
         count = self._counts.get(name, 0)
-        if count >= _MOST or _size(values) > _LARGEST:
+        size = _size(values)
+        sum_of_sizes = self._sizes.get(name, 0) + size
+        if count >= _MOST or size > _LARGEST or sum_of_sizes > _LARGEST_OF_ALL:
             return
         arrays: dict[str, np.ndarray] = {}
         described = [_describe(value, f"{i}", arrays) for i, value in enumerate(values)]
@@ -52,6 +56,7 @@ class Recorder:
             return
         self._seen.add(digest)
         self._counts[name] = count + 1
+        self._sizes[name] = sum_of_sizes
         call = {"op": name, "parameters": self._parameters(name), "arguments": described}
         arrays["call"] = np.frombuffer(json.dumps(call).encode(), np.uint8)
         np.savez(self._folder / f"{name}-{count:03}.npz", **arrays)

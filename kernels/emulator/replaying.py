@@ -101,10 +101,19 @@ def compare(first: Outcome, second: Outcome, first_seed: int, second_seed: int) 
 
 
 def first_difference(
-    one: HostTensor, other: HostTensor, first_seed: int, second_seed: int
+    one: HostTensor,
+    other: HostTensor,
+    first_seed: int,
+    second_seed: int,
+    *,
+    by_both: bool = True,
 ) -> tuple[int, ...] | None:
-    """Where two tensors of one shape differ first. Bytes that nobody wrote do not count."""
-    unwritten = _unwritten(one.array, first_seed) & _unwritten(other.array, second_seed)
+    """Where two tensors of one shape differ first.
+
+    What is unwritten by both does not count; with `by_both` false, what is unwritten by one.
+    """
+    first, second = _unwritten(one.array, first_seed), _unwritten(other.array, second_seed)
+    unwritten = first & second if by_both else first | second
     differs = _differing(one, other) & ~unwritten
     if not differs.any():
         return None

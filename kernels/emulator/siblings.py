@@ -179,7 +179,8 @@ def _difference(name: str, own: HostTensor, other: HostTensor) -> tuple[str, str
         return f"{name}, shape", str(list(own.array.shape)), str(list(other.array.shape))
     if own.dtype != other.dtype:
         return f"{name}, type", own.dtype, other.dtype
-    place = first_difference(own, other, _SEEDS[0], _SEEDS[0])
+    # What one side leaves unwritten is padding that no caller reads.
+    place = first_difference(own, other, _SEEDS[0], _SEEDS[0], by_both=False)
     if place is None:
         return None
     where = f"{name}{list(place)}" if place else name

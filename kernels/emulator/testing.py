@@ -15,11 +15,12 @@ import numpy as np
 
 from kernels.emulator.discovery import hardware_of
 from kernels.emulator.events import Events
-from kernels.emulator.library import Library, OpError
+from kernels.emulator.library import OpError, load_library
 from kernels.emulator.ops_modules import OpsFinder, modules_with_ops
 from kernels.emulator.recording import Recorder
 from kernels.emulator.session import SESSION
 from kernels.emulator.standins import NotEmulated
+from kernels.emulator.torch_tests import emulated_torch, uses_torch
 
 _LONGEST_TEXT = 4000
 # What a test needs that this machine does not have, or that no stand-in has.
@@ -29,25 +30,36 @@ _NOT_RUN = (NotEmulated, ImportError)
 def run_tests(job: dict[str, Any]) -> None:
     """Run `job["test"]` and write an event a line to `job["events"]`."""
     root = Path(job["root"])
-    libraries = {Path(path): set(names) for path, names in job["libraries"].items()}
-    SESSION.library = Library(Path(job["runtime"]), libraries, set(job["ops"]))
+    test = root / job["test"]
     SESSION.seed = job.get("seed", 0)
     SESSION.hardware = hardware_of(job["test"])
-    importlib.import_module("kernels.emulator.standins.paddle")
     # A test that draws its inputs without a seed draws the same ones every time.
     random.seed(0)
     np.random.seed(0)
+    events = Events(Path(job["events"]))
+    if uses_torch(test.read_text("utf-8")):
+        with emulated_torch(job, root, test) as library:
+            _run_pytest(root, test, events)
+        seen = library.observations().barriers
+        barriers = {op: list(seen) for op in job["ops"]} if seen else {}
+        events.write({"event": "end", "barriers": barriers})
+        return
+    _prepare_paddle(job, root, test)
+    _run_pytest(root, test, events)
+    events.write({"event": "end", "barriers": SESSION.barriers})
+
+
+def _prepare_paddle(job: dict[str, Any], root: Path, test: Path) -> None:
+    """Paddle's stand-in, and the modules that the test imports ops from."""
+    SESSION.library = load_library(job)
+    importlib.import_module("kernels.emulator.standins.paddle")
     ops = set(SESSION.ops()) | set(job["refusals"])
-    test = root / job["test"]
     modules = modules_with_ops(test, ops)
     sys.meta_path.insert(0, OpsFinder(root, modules, job["refusals"]))
     sys.path.insert(0, str(root))
-    events = Events(Path(job["events"]))
     if job.get("record"):
         recorder = Recorder(Path(job["record"]), lambda op: SESSION.ops()[op].parameters)
         SESSION.watchers.append(recorder.record)
-    _run_pytest(root, test, events)
-    events.write({"event": "end", "barriers": SESSION.barriers})
 
 
 def _run_pytest(root: Path, test: Path, events: Events) -> None:

@@ -3,6 +3,7 @@
 from kernels.emulator.rewrite.assembly import rewrite_assembly
 from kernels.emulator.rewrite.launches import refuse_xpu_launch, rewrite_launches
 from kernels.emulator.rewrite.shared_memory import rewrite_shared_memory
+from kernels.emulator.rewrite.torch_names import rewrite_torch_names
 
 
 def rewrite(text: str) -> str:
@@ -13,6 +14,8 @@ def rewrite(text: str) -> str:
         text = rewrite_launches(text)
     if "asm" in text:
         text = rewrite_assembly(text)
+    if "torch" in text or "at::" in text:
+        text = rewrite_torch_names(text)
     return text
 
 

@@ -90,10 +90,13 @@ def _name(declarator: str) -> str:
 def _dynamic(body: str) -> str:
     """All declarations of a block's dynamic memory are the same memory."""
     plain = _without_alignment(body).strip()
-    match = re.match(r"(.*?)\b(\w+)\s*\[\s*\]\s*$", plain, re.DOTALL)
+    match = re.match(r"(.*?)\b(\w+)\s*\[\s*\]((?:\s*\[[^\]]*\])*)\s*$", plain, re.DOTALL)
     if match is None:
         raise ValueError(f"no array in an extern __shared__ declaration: {plain}")
-    kind, name = match[1].strip(), match[2]
+    kind, name, rows = match[1].strip(), match[2], match[3].strip()
+    if rows:
+        memory = "::emulator::dynamic_shared_memory()"
+        return f"{kind} (*{name}){rows} = static_cast<{kind} (*){rows}>({memory})"
     return f"{kind}* {name} = static_cast<{kind}*>(::emulator::dynamic_shared_memory())"
 
 

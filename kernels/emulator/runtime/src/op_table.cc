@@ -45,6 +45,9 @@ const char* emulator_ops() {
   return emulator::answer.c_str();
 }
 
+// The schedule of ops that PyTorch's dispatcher calls.
+void emulator_set_seed(uint64_t seed) { emulator::schedule().seed = seed; }
+
 // Run an op: the number of results, or -1 with `emulator_error`.
 int emulator_call(const char* name, const emulator::Argument* arguments, int count, uint64_t seed) {
   emulator::schedule().seed = seed;

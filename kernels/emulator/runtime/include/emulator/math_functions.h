@@ -35,6 +35,10 @@ EMULATOR_MIN_MAX_MIXED(double, float, double)
 #undef EMULATOR_MIN_MAX
 #undef EMULATOR_MIN_MAX_MIXED
 
+using std::isfinite;
+using std::isinf;
+using std::isnan;
+
 namespace emulator {
 
 template <class To, class From>

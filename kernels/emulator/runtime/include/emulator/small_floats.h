@@ -135,6 +135,10 @@ using Bfloat = SmallFloat<7, 127>;
     friend NAME##2 operator-(NAME##2 a, NAME##2 b) { return {a.x - b.x, a.y - b.y}; }        \
     friend NAME##2 operator*(NAME##2 a, NAME##2 b) { return {a.x * b.x, a.y * b.y}; }        \
     friend NAME##2 operator/(NAME##2 a, NAME##2 b) { return {a.x / b.x, a.y / b.y}; }        \
+    NAME##2& operator+=(NAME##2 o) { return *this = *this + o; }                             \
+    NAME##2& operator-=(NAME##2 o) { return *this = *this - o; }                             \
+    NAME##2& operator*=(NAME##2 o) { return *this = *this * o; }                             \
+    NAME##2& operator/=(NAME##2 o) { return *this = *this / o; }                             \
   };
 
 // Functions that have the same name for both formats.

@@ -120,8 +120,9 @@ namespace api = baidu::xpu::api;
 #define WRAPPER_CHECK_PTR_OR_NULL(...)
 #define WRAPPER_CHECK_2PTRS(...)
 #define WRAPPER_CHECK_SHAPE(...)
+// It ends itself: some plugins write no semicolon after it.
 #define EMULATOR_XPU_ASSERT(condition) \
-  do { if (!(condition)) ::emulator::fail_check("WRAPPER_ASSERT: " #condition); } while (0)
+  { if (!(condition)) ::emulator::fail_check("WRAPPER_ASSERT: " #condition); }
 #define WRAPPER_ASSERT_GE(ctx, a, b) EMULATOR_XPU_ASSERT((a) >= (b))
 #define WRAPPER_ASSERT_GT(ctx, a, b) EMULATOR_XPU_ASSERT((a) > (b))
 #define WRAPPER_ASSERT_LE(ctx, a, b) EMULATOR_XPU_ASSERT((a) <= (b))

@@ -1,0 +1,117 @@
+"""PyTorch's ops: who registers what, and an op with its test, on PyTorch's own CPU headers."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from kernels.emulator.compiler import Bindings
+from kernels.emulator.rewrite import rewrite
+from kernels.emulator.torch_bindings import ops_near, torch_ops_of
+from kernels.emulator.torch_tests import uses_torch
+from tests.device.fixture_repo import commit
+from tests.device.test_command import needs_compiler, report_of, run_device
+
+_SOURCE = """
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/tensor.h>
+
+__global__ void scale_kernel(float* values, int n, float factor) {
+  if (threadIdx.x < n) values[threadIdx.x] *= factor;
+}
+
+void scale(torch::stable::Tensor& values, double factor) {
+  auto* data = static_cast<float*>(values.data_ptr());
+  scale_kernel<<<1, 64>>>(data, static_cast<int>(values.numel()), static_cast<float>(factor));
+}
+"""
+_BINDINGS = """
+STABLE_TORCH_LIBRARY_FRAGMENT(example, ops) {
+  // The schema in two parts.
+  ops.def("scale(Tensor! values, "
+          "float factor) -> ()");
+}
+STABLE_TORCH_LIBRARY_IMPL(example, CUDA, ops) {
+  ops.impl("scale", TORCH_BOX(&scale));
+}
+"""
+_CPU_BINDINGS = """
+TORCH_LIBRARY_EXPAND(CONCAT(TORCH_EXTENSION_NAME, _math), ops) {
+  ops.def("scale(Tensor! values, float factor) -> ()", &scale_on_cpu);
+}
+"""
+_TEST = """
+import torch
+
+
+def test_scale():
+    values = torch.ones(8, device="cuda")
+    torch.ops.example.scale(values, 2.0)
+    assert values.tolist() == [2.0] * 8
+
+
+def test_wrong():
+    values = torch.arange(3.0).cuda()
+    torch.ops.example.scale(values, 3.0)
+    assert values.tolist() == [0.0, 1.0, 2.0]
+"""
+
+
+def write_repo(folder: Path) -> None:
+    files = {
+        "csrc/scale.cu": _SOURCE,
+        "csrc/bindings.cpp": _BINDINGS,
+        "csrc/cpu_ops/bindings.cpp": _CPU_BINDINGS,
+        "tests/test_scale.py": _TEST,
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def test_who_registers_an_op(tmp_path: Path) -> None:
+    write_repo(tmp_path)
+    ops = {op.path: op for op in torch_ops_of(tmp_path)}
+    own = ops["csrc/bindings.cpp"]
+    assert (own.library, own.name, own.function) == ("example", "scale", "scale")
+    assert own.schema == "scale(Tensor! values, float factor) -> ()"
+    assert ops["csrc/cpu_ops/bindings.cpp"].library == "_C_math"
+    # Another hardware's function is not the one of this source.
+    assert ops_near("csrc/scale.cu", list(ops.values())) == [own]
+
+
+def test_a_source_gets_its_own_registrations(tmp_path: Path) -> None:
+    write_repo(tmp_path)
+    text = Bindings.of(tmp_path).text_for("csrc/scale.cu", _SOURCE)
+    assert 'emulator_ops.impl("scale", TORCH_BOX(&scale));' in text
+    assert "STABLE_TORCH_LIBRARY_IMPL(example, CPU, emulator_ops)" in text
+    assert Bindings.of(tmp_path).text_for("csrc/other.cu", "void other() {}") == ""
+
+
+def test_names_of_cuda() -> None:
+    out = rewrite("#include <torch/all.h>\nbool f() { return x.is_cuda() && d == at::kCUDA; }")
+    assert "x.is_cpu() && d == at::kCPU" in out
+
+
+def test_which_framework_a_test_uses() -> None:
+    assert uses_torch("import torch\n")
+    assert not uses_torch("import paddle\n")
+    assert not uses_torch("import torch\nimport paddle\n")
+
+
+@needs_compiler
+@pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="the ops are compiled with torch's headers"
+)
+def test_an_op_and_its_test(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    write_repo(tmp_path)
+    commit(tmp_path, "head")
+    cache = tmp_path_factory.mktemp("cache")
+    report = report_of(run_device(cache, "test", "--repo", str(tmp_path), "--format", "json"))
+    assert report["sources"]["compiled"] == ["csrc/scale.cu"]
+    cases = {case["test"].rpartition("::")[2]: case for case in report["tests"]["cases"]}
+    assert cases["test_scale"]["outcome"] == "passed"
+    assert cases["test_wrong"]["outcome"] == "failed"
+    assert "[0.0, 3.0, 6.0]" in cases["test_wrong"]["why"]

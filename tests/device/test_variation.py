@@ -1,0 +1,60 @@
+"""Variations of recorded calls, and mistakes put into lines: what they contain, and what not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bot.device.mutants import mutants_of
+from kernels.emulator.library import HostTensor
+from kernels.emulator.recording import Call
+from kernels.emulator.variation import Edit, vary
+
+
+def call(lens: list[int], stopped: list[bool], step: int, name: str = "lens") -> Call:
+    tensors = [
+        HostTensor(np.array(lens, np.int32), "int32"),
+        HostTensor(np.array(stopped), "bool"),
+    ]
+    return Call("advance", (name, "stopped", "step"), [*tensors, step])
+
+
+SHOWN = [call([1, 2], [False, False], 1), call([7, 8, 9], [True, True, False], 5)]
+
+
+def values_of(varied: Call) -> tuple[list[int], list[bool], object]:
+    lens, stopped, step = varied.values
+    assert isinstance(lens, HostTensor)
+    assert isinstance(stopped, HostTensor)
+    return lens.array.tolist(), stopped.array.tolist(), step
+
+
+def test_a_row_is_exchanged_in_all_tensors() -> None:
+    varied = vary(SHOWN, 0, [Edit("row", choice=0, place=1, donor=1)])
+    assert values_of(varied) == ([1, 7], [False, True], 1)
+    # What was recorded stays.
+    assert values_of(SHOWN[0]) == ([1, 2], [False, False], 1)
+
+
+def test_a_flag_and_a_number_are_what_another_call_shows() -> None:
+    varied = vary(SHOWN, 0, [Edit("flag", choice=0, place=0, donor=1)])
+    assert values_of(varied) == ([1, 2], [True, False], 1)
+    varied = vary(SHOWN, 0, [Edit("number", choice=0, place=0, donor=1)])
+    assert values_of(varied) == ([1, 2], [False, False], 5)
+
+
+def test_sums_over_rows_keep_their_rows() -> None:
+    shown = [call([0, 2], [False, False], 1, "cu_lens"), call([0, 5], [True, True], 1, "cu_lens")]
+    varied = vary(shown, 0, [Edit("row", choice=1, place=1, donor=1)])
+    assert values_of(varied) == ([0, 2], [False, False], 1)
+
+
+def test_mistakes_are_put_into_code_alone() -> None:
+    text = 'int i = 0;\nif (i < n && ok) f<int>(i);  // a < b\ncheck("a == b");\n'
+    changes = [(m.line, m.after) for m in mutants_of("a.cu", text, [2, 3])]
+    assert (2, "if (i <= n && ok) f<int>(i);  // a < b") in changes
+    assert (2, "if (i < n || ok) f<int>(i);  // a < b") in changes
+    assert all(line == 2 for line, _ in changes)
+    assert all("f<int>" in after and "// a < b" in after for _, after in changes)
+    [first, *_] = mutants_of("a.cu", text, [1])
+    assert first.text.splitlines()[0] == "int i = 1;"
+    assert first.text.splitlines()[1:] == text.splitlines()[1:]
