@@ -21,6 +21,7 @@ from bot.github.app import ANALYSE, COMMENT, READ_CI, App
 from bot.github.client import Json
 from bot.jobs.ci import PullCIJob
 from bot.sandbox.client import run_job
+from bot.web.ci_grid import CommitJobs
 from bot.web.page_store import PageReport, PageStore, page_address
 from checks.ci.folder import dump
 from checks.ci.model import CIRun
@@ -118,6 +119,7 @@ def _publish(
         verdict=result["verdict"],
     )
     PageStore(context.store.engine).keep_report(page)
+    CommitJobs(context.store.engine).keep(run)
     return wrote
 
 
