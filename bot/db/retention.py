@@ -15,6 +15,7 @@ _ENDED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 _BY_TIME = {
     "specbot_page_reports": "at",
     "specbot_ci_commits": "at",
+    "specbot_ci_log_lines": "at",
     "specbot_acts": "at",
     "specbot_approvals": "at",
     "specbot_spoken": "at",

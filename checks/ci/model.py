@@ -171,7 +171,8 @@ class Job:
 
     `id` is unique in the run and stable between reports; `name` is what branch protection knows it
     by, and `needs` are ids of jobs that must pass first. `passed_log` is the log of the same job's
-    last run that passed, where one is at hand.
+    last run that passed, where one is at hand; `earlier_logs` is a file of
+    `checks.ci.earlier_logs` about its logs on other pull requests.
 
     `runner` is the machine's name, empty where none ever took the job; `labels` is what it asked
     for. `summary` is a check run's own output or a status' description.
@@ -200,6 +201,7 @@ class Job:
     rerun_url: str = ""
     log: str = ""
     passed_log: str = ""
+    earlier_logs: str = ""
     log_state: LogState = LogState.ABSENT
     log_url: str = ""
     junit: tuple[str, ...] = ()

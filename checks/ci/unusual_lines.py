@@ -2,7 +2,8 @@
 
 A line counts by how rare its form is (numbers, addresses and folders set aside), by words that
 tell of trouble, and by how near it stands to the end of the step that failed. Where a log of the
-same job that passed is at hand, only lines whose form is not in it count.
+same job that passed is at hand, only lines whose form is not in it count. Where earlier failed logs
+of the job are known, a line counts less the more of them had its form, and not at all if most had.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from checks.ci.earlier_logs import NONE, EarlierLogs, form_id
 from checks.ci.log_blocks import blocks, clean_line
 from checks.ci.observed_failures import mask_variable_parts
 from checks.ci.report import LogLine
@@ -31,18 +33,26 @@ _END = re.compile(
     r"Process completed with exit code|[Ee]xited with (?:code|status)|script returned"
 )
 # What a line of trouble is worth against one line of distance to the end.
-_OF_TROUBLE, _OF_RARITY = 2_000, 3_000
+_OF_TROUBLE, _OF_RARITY, _OF_EARLIER_LOGS = 2_000, 3_000, 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class UnusualLines:
-    """At most `MOST` lines in the log's order. `compared`: with a log of the job that passed."""
+    """At most `MOST` lines in the log's order.
+
+    `compared`: with a log of the job that passed. `earlier_logs`: with how many others, of which
+    `in_earlier_logs` had the most usual of these lines.
+    """
 
     lines: tuple[LogLine, ...] = ()
     compared: bool = False
+    earlier_logs: int = 0
+    in_earlier_logs: int = 0
 
 
-def unusual_lines(failed: BinaryIO, passed: BinaryIO | None = None) -> UnusualLines:
+def unusual_lines(
+    failed: BinaryIO, passed: BinaryIO | None = None, earlier: EarlierLogs = NONE
+) -> UnusualLines:
     """The most unusual lines before the end of the step that failed, or of the log."""
     usual = _forms(passed) if passed is not None else Counter[str]()
     window = _last_lines(failed)
@@ -52,13 +62,25 @@ def unusual_lines(failed: BinaryIO, passed: BinaryIO | None = None) -> UnusualLi
         form = mask_variable_parts(line.text)
         if form in usual or not _may_tell(line.text):
             continue
+        logs_without = earlier.logs - earlier.count(form)
+        if 2 * logs_without < earlier.logs:
+            continue
         score = _OF_TROUBLE * (_TROUBLE.search(line.text) is not None)
         score += _OF_RARITY // forms[form] - distance
+        if earlier.logs:
+            score += _OF_EARLIER_LOGS * logs_without // earlier.logs
         ranked.append((score, line))
     ranked.sort(key=lambda item: (-item[0], -item[1].number))
     best = [line for _, line in ranked[:MOST]]
     best.sort(key=lambda line: line.number)
-    return UnusualLines(tuple(best), passed is not None)
+    seen = [earlier.count(mask_variable_parts(line.text)) for line in best]
+    return UnusualLines(tuple(best), passed is not None, earlier.logs, max(seen, default=0))
+
+
+def form_ids(log: BinaryIO) -> frozenset[str]:
+    """The forms of the lines that may tell what went wrong, by `form_id`."""
+    forms = {mask_variable_parts(line.text) for line in _last_lines(log) if _may_tell(line.text)}
+    return frozenset(form_id(form) for form in forms)
 
 
 def _may_tell(text: str) -> bool:
