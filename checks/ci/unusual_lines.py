@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from checks.ci.earlier_logs import NONE, EarlierLogs, form_id
-from checks.ci.log_blocks import blocks, clean_line
+from checks.ci.log_blocks import Block, blocks, clean_line
 from checks.ci.observed_failures import mask_variable_parts
 from checks.ci.report import LogLine
 
@@ -29,8 +29,11 @@ _TROUBLE = re.compile(
     r"|corrupt\w{0,2}|timed? ?out|panic|fatal)\b|失败|错误|异常|不存在|[✗✖❌]"
 )
 _FINE = re.compile(r"\b(?:PASSED|[Pp]assed|[Ss]uccess\w{0,4}|OK|DEBUG|INFO|0 errors?|0 failed)\b")
-_END = re.compile(
-    r"Process completed with exit code|[Ee]xited with (?:code|status)|script returned"
+_ENDS = (
+    b"Process completed with exit code",
+    b"xited with code",
+    b"xited with status",
+    b"script returned",
 )
 # What a line of trouble is worth against one line of distance to the end.
 _OF_TROUBLE, _OF_RARITY, _OF_EARLIER_LOGS = 2_000, 3_000, 4_000
@@ -89,15 +92,26 @@ def _may_tell(text: str) -> bool:
 
 
 def _last_lines(stream: BinaryIO) -> list[LogLine]:
-    """The last lines up to the first one that says how a step ended."""
-    window: list[LogLine] = []
-    for line in _lines(stream):
-        if _END.search(line.text):
+    """The last lines up to the first one that says how a step ended, from two blocks at most.
+
+    Only these are cleaned: a log of 50 MiB has half a million others.
+    """
+    stream.seek(0)
+    last: list[Block] = []
+    for block in blocks(stream):
+        last = [*last[-1:], block]
+        if _ends_step(block.data):
             break
-        window.append(line)
-        if len(window) > 2 * _WINDOW:
-            del window[:_WINDOW]
-    return window[-_WINDOW:]
+    raw_lines = []
+    for number, raw in _raw_lines(last):
+        if _ends_step(raw):
+            break
+        raw_lines.append((number, raw))
+    return [LogLine(number, clean_line(raw)) for number, raw in raw_lines[-_WINDOW:]]
+
+
+def _ends_step(data: bytes) -> bool:
+    return any(words in data for words in _ENDS)
 
 
 def _forms(stream: BinaryIO) -> Counter[str]:
@@ -106,7 +120,13 @@ def _forms(stream: BinaryIO) -> Counter[str]:
 
 def _lines(stream: BinaryIO) -> Iterator[LogLine]:
     stream.seek(0)
-    for block in blocks(stream):
+    for number, raw in _raw_lines(blocks(stream)):
+        yield LogLine(number, clean_line(raw))
+
+
+def _raw_lines(parts: Iterable[Block]) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not empty, with their numbers."""
+    for block in parts:
         for number, raw in enumerate(block.data.split(b"\n"), block.first):
             if raw:
-                yield LogLine(number, clean_line(raw))
+                yield number, raw
