@@ -122,7 +122,7 @@ _Key = tuple[str, str]
 def _plain(job: Job) -> dict[str, Any]:
     return {
         "workflow": job.workflow,
-        "name": job.name,
+        "name": f"{job.name} ({job.event})" if job.event else job.name,
         "required": job.requirement is Requirement.REQUIRED,
         "state": _state(job),
         "word": f"ci.state-{_word(job)}",

@@ -174,6 +174,9 @@ class Job:
     last run that passed, where one is at hand; `earlier_logs` is a file of
     `checks.ci.earlier_logs` about its logs on other pull requests.
 
+    `event` is what started its workflow (`push`, `merge_group`), where that tells it from another
+    job of this name, or where it is the merge queue's; else it is empty.
+
     `runner` is the machine's name, empty where none ever took the job; `labels` is what it asked
     for. `summary` is a check run's own output or a status' description.
     """
@@ -182,6 +185,7 @@ class Job:
     name: str
     kind: Kind = Kind.WORKFLOW_JOB
     workflow: str = ""
+    event: str = ""
     requirement: Requirement = Requirement.UNKNOWN
     status: Status = Status.COMPLETED
     conclusion: Conclusion = Conclusion.NONE
