@@ -15,6 +15,7 @@ from pathlib import Path
 from bot.ci import convert
 from bot.ci.convert import Execution
 from bot.ci.joblogs import LogFacts, add_annotations, read_logs
+from bot.ci.merge_queue import EVENT, runs_of_pull
 from bot.ci.other_runs import HistoryQuery, OtherRuns
 from bot.ci.passed_logs import add_passed_logs
 from bot.ci.required import required
@@ -110,6 +111,8 @@ def _collect(fetch: TolerantFetch, into: Path, now: datetime) -> CIRun:
     )
     history = _history(fetch, query)
     jobs = list(add_passed_logs(fetch, into, jobs, history))
+    events = {last.job["id"]: last.run["event"] for last in last_executions}
+    jobs = convert.with_events(jobs, events)
     jobs.sort(key=lambda job: (job.workflow, job.name, job.id))
     return CIRun(
         pull=convert.pull(source.place.repository, data, checks.approved),
@@ -136,16 +139,21 @@ def _pull(source: Source) -> Json:
 
 
 def _jobs(fetch: TolerantFetch, head: str) -> _CommitJobs:
-    """Workflow jobs, checks of other Apps, and commit statuses."""
+    """Workflow jobs, those of the merge queue too, checks of other Apps, and commit statuses."""
     pages, path = fetch.source.client.pages, fetch.source.path
     runs = fetch.listed(
         Problem.JOBS,
         lambda: pages(f"{path}/actions/runs", "workflow_runs", head_sha=head),
         MOST_RUNS,
     )
+    queue_runs: list[Json] = []
+    if runs:
+        queue_runs = fetch.optional(
+            Problem.JOBS, lambda: fetch.source.runs(event=EVENT, per_page=100), []
+        )
     executions: list[Execution] = []
     others: list[Job] = []
-    for run in runs:
+    for run in [*runs, *runs_of_pull(queue_runs, fetch.source.place.number, runs)]:
         jobs = _jobs_of_run(fetch, run)
         executions += [Execution(run, job) for job in jobs]
         if not jobs and run["conclusion"] not in _FINE_WITHOUT_JOBS:

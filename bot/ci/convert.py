@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
+from bot.ci.merge_queue import EVENT
 from bot.github.client import Json
 from checks.ci.model import Annotation, Attempt, Conclusion, Job, Kind, Pull, Status, Step
 
@@ -91,6 +92,25 @@ def job(last: Execution, before: tuple[Execution, ...]) -> Job:
         rerun_url=run["html_url"],
         log_url=data["html_url"] or "",
     )
+
+
+def with_events(jobs: Iterable[Job], events: Mapping[int, str]) -> list[Job]:
+    """The jobs. Those that ran for several events say for which, and those of the merge queue too.
+
+    `events` are those of the workflow runs by the ids of their jobs.
+    """
+    events_by_name: dict[tuple[str, str], set[str]] = {}
+    event_by_id = {str(number): event for number, event in events.items()}
+    jobs = list(jobs)
+    for job in jobs:
+        event = event_by_id.get(job.id, "")
+        events_by_name.setdefault((job.workflow, job.name), set()).add(event)
+    told = []
+    for job in jobs:
+        event = event_by_id.get(job.id, "")
+        is_one_of_several = len(events_by_name[job.workflow, job.name]) > 1
+        told.append(replace(job, event=event) if is_one_of_several or event == EVENT else job)
+    return told
 
 
 def check_without_jobs(run: Json) -> Job:

@@ -13,6 +13,8 @@ from dbos import DBOSClient
 _BY_NAME = {
     "specbot_page_pulls": "repository",
     "specbot_page_reports": "repository",
+    "specbot_ci_commits": "repository",
+    "specbot_ci_log_lines": "repository",
     "specbot_page_findings": "repository",
     "specbot_ci_verdicts": "repo",
     "specbot_ci_last": "repo",

@@ -14,6 +14,8 @@ _ENDED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 # Our tables whose rows have a time in seconds; those that are still asked for are not among them.
 _BY_TIME = {
     "specbot_page_reports": "at",
+    "specbot_ci_commits": "at",
+    "specbot_ci_log_lines": "at",
     "specbot_acts": "at",
     "specbot_approvals": "at",
     "specbot_spoken": "at",

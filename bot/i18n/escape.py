@@ -35,6 +35,9 @@ class Style(Protocol):
     def code(self, text: str) -> str:
         """`text` as code within a sentence."""
 
+    def strong(self, text: str) -> str:
+        """`text`, a word of ours, so that the eye finds it."""
+
     def link(self, text: str, url: str) -> str:
         """`text`, already written, leading to `url` where that is an address of the web."""
 
@@ -82,8 +85,11 @@ class Plain:
     def code(self, text: str) -> str:
         return f"`{one_line(text)}`"
 
+    def strong(self, text: str) -> str:
+        return text
+
     def link(self, text: str, url: str) -> str:
-        address = _address(url)
+        address = web_address(url)
         return f"{text} {address}" if address else text
 
 
@@ -107,8 +113,11 @@ class Markdown:
         pad = " " if touches_ticks else ""
         return f"{ticks}{pad}{shown}{pad}{ticks}"
 
+    def strong(self, text: str) -> str:
+        return f"**{text}**"
+
     def link(self, text: str, url: str) -> str:
-        address = _address(url)
+        address = web_address(url)
         return f"[{text}]({address})" if address else text
 
 
@@ -122,14 +131,17 @@ class Html:
     def code(self, text: str) -> str:
         return f"<code>{_html(one_line(text))}</code>"
 
+    def strong(self, text: str) -> str:
+        return f"<b>{_html(text)}</b>"
+
     def link(self, text: str, url: str) -> str:
-        address = _address(url)
+        address = web_address(url)
         if not address:
             return text
         return f'<a href="{_html(address)}" rel="noopener noreferrer">{text}</a>'
 
 
-def _address(url: str) -> str:
+def web_address(url: str) -> str:
     """`url` as it may stand in a link: without a blank or a bracket. Empty for anything but http
     and https."""
     if not url.startswith(("https://", "http://")):

@@ -42,6 +42,7 @@ class TemplateRenderer:
             items=self._items,
             hex=self._hex,
             plural=_plural,
+            strong=self._strong,
         )
 
     def render(self, source: str, args: Mapping[str, Any]) -> str:
@@ -68,6 +69,9 @@ class TemplateRenderer:
 
     def _code(self, value: Any) -> Escaped:
         return _escape(self._style.code, value)
+
+    def _strong(self, text: str) -> Escaped:
+        return Escaped(self._style.strong(text))
 
     def _codes(self, values: Iterable[Any]) -> Escaped:
         return Escaped(self._comma.join(self._code(value) for value in values))

@@ -12,12 +12,16 @@ QUEUE = "ci"
 
 @dataclass(frozen=True)
 class CommitCIJob:
-    """A commit whose CI has gone on. Stored as JSON."""
+    """A commit whose CI has gone on. Stored as JSON.
+
+    `branch` is the commit's as the event names it; empty where it names none.
+    """
 
     installation: int
     repository_id: int
     repository: str
     head: str
+    branch: str = ""
 
     def request(self) -> JobRequest:
         """A look at the commit's pull requests; the events of one commit are batched."""

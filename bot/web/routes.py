@@ -15,6 +15,7 @@ from bot.i18n.rule_pages import rule_page
 from bot.reports.html import body, style, words_for
 from bot.web import documentation
 from bot.web.access import COOKIE, STATE_COOKIE, Access
+from bot.web.ci_grid import CommitJobs, Grid
 from bot.web.html_response import HEADERS, language, page
 from bot.web.page_store import HISTORY, KINDS, BoardQuery, BoardRow, PageStore, ReportMeta
 from bot.web.publicity import Publicity
@@ -68,6 +69,7 @@ class Pages:
         self._store = store
         self._access = access
         self._statistics = StatisticsReader(store)
+        self._commit_jobs = CommitJobs(store.engine)
 
     async def board(self, request: Request) -> Response:
         """Open pull requests, or those that the address asks for."""
@@ -108,9 +110,13 @@ class Pages:
             body = await run_in_threadpool(
                 self._store.body, repository, pull.number, entry.id, language(request)
             )
+        grid = Grid((), ())
+        if tab == "ci":
+            grid = await run_in_threadpool(self._commit_jobs.grid, repository, pull.number)
         response = self._page(
             request,
             "pull.html",
+            grid=grid,
             pull=pull,
             headings=_headings(body or ""),
             entries=[listed for listed in entries if listed.kind != HISTORY],
@@ -120,6 +126,7 @@ class Pages:
             entry=entry,
             body=Markup(body) if body is not None else None,
             address=f"{self._server}/{repository}/pull/{pull.number}",
+            commits=f"{self._server}/{repository}/commit/",
         )
         if tab == "ci" and pull.ci == "running":
             # No script is needed to look again. A header, so that it is no part of the document.

@@ -9,6 +9,7 @@ from typing import Any
 import structlog
 from dbos import DBOS
 
+from bot.ci.merge_queue import queued_pull
 from bot.context import metrics
 from bot.context.retries import step, step_named
 from bot.context.service_context import current_context
@@ -33,7 +34,11 @@ def look_at_commit(stored: Json) -> int:
 
 @step
 def pulls_of(commit: CommitCIJob) -> list[int]:
-    """The open pull requests with this head."""
+    """The open pull requests with this head, or the one that the merge queue tries with it."""
+    queued = queued_pull(commit.branch)
+    if queued is not None:
+        # The report ends by itself where it is not open any more.
+        return [queued]
     client = current_context().app.client(commit.installation, commit.repository_id, READ_CI)
     path = f"/repos/{commit.repository}"
     pulls = client.get(f"{path}/commits/{commit.head}/pulls")

@@ -12,6 +12,7 @@ from pathlib import Path
 from bot.chat.reply import list_own
 from bot.ci.collect import collect
 from bot.ci.history import History
+from bot.ci.line_history import LineHistory
 from bot.ci.source import Source
 from bot.context.service_context import ServiceContext
 from bot.db.deliveries import PullKey
@@ -21,6 +22,7 @@ from bot.github.app import ANALYSE, COMMENT, READ_CI, App
 from bot.github.client import Json
 from bot.jobs.ci import PullCIJob
 from bot.sandbox.client import run_job
+from bot.web.ci_grid import CommitJobs
 from bot.web.page_store import PageReport, PageStore, page_address
 from checks.ci.folder import dump
 from checks.ci.model import CIRun
@@ -66,6 +68,7 @@ def _refresh(pull: PullCIJob, context: ServiceContext, source: Source) -> Refres
     history = History(context.store.engine)
     with tempfile.TemporaryDirectory(prefix="specbot-ci-") as folder:
         run = collect(source, Path(folder), datetime.now(UTC).replace(microsecond=0))
+        run = LineHistory(context.store.engine).add_earlier_logs(run, Path(folder))
         outcome = "nothing"
         if run.jobs:
             result = _explain(pull, context, run, folder, history)
@@ -118,6 +121,7 @@ def _publish(
         verdict=result["verdict"],
     )
     PageStore(context.store.engine).keep_report(page)
+    CommitJobs(context.store.engine).keep(run)
     return wrote
 
 

@@ -236,7 +236,12 @@ def _of_unknown(case: AttributionInput) -> Iterator[Message]:
     elif "command not found" in error or "No such file" in error or "Permission denied" in error:
         yield Message(Advice.SCRIPT, {"error": error})
     elif observed.unusual:
-        args: dict[str, object] = {"lines": list(observed.unusual), "compared": observed.compared}
+        args: dict[str, object] = {
+            "lines": list(observed.unusual),
+            "compared": observed.compared,
+            "logs": observed.earlier_logs,
+            "seen": observed.in_earlier_logs,
+        }
         yield Message(Advice.UNUSUAL, args)
     elif error and observed.rule not in _SAYS_NOTHING:
         yield Message(Advice.LOOK_AT_ERROR, {"error": error})

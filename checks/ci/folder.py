@@ -82,7 +82,7 @@ def paths(run: CIRun) -> tuple[str, ...]:
     """Every file that the run names, sorted: what a folder holds besides `run.json`."""
     named: set[str] = set()
     for job in run.jobs:
-        named.update((job.log, job.passed_log))
+        named.update((job.log, job.passed_log, job.earlier_logs))
         named.update(job.junit)
     named.update(report.path for report in run.coverage)
     named.update(artifact.path for artifact in run.artifacts)

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import BinaryIO
 
-from checks.ci import junit, log_failures
+from checks.ci import earlier_logs, junit, log_failures
 from checks.ci.classify import Scan, scan_text
+from checks.ci.earlier_logs import EarlierLogs
 from checks.ci.message_keys import JUnitProblem, Note
 from checks.ci.model import Annotation, Conclusion, Files, Job
 from checks.ci.observed_failures import MOST_LINES, ObservedFailure, observe_failed_test
@@ -93,7 +94,7 @@ def _with_unusual_lines(
         return failures
     passed = files.open(job.passed_log) if job.passed_log else None
     with failed:
-        unusual = unusual_lines(failed, passed)
+        unusual = unusual_lines(failed, passed, _earlier_logs(job, files))
     if passed is not None:
         passed.close()
     if not unusual.lines:
@@ -101,8 +102,23 @@ def _with_unusual_lines(
     first = failures[0] if failures else ObservedFailure(Category.UNKNOWN, "")
     texts = tuple(line.text for line in unusual.lines)
     lines = (*unusual.lines, *first.lines)[:MOST_LINES]
-    guess = replace(first, lines=lines, unusual=texts, compared=unusual.compared)
+    guess = replace(
+        first,
+        lines=lines,
+        unusual=texts,
+        compared=unusual.compared,
+        earlier_logs=unusual.earlier_logs,
+        in_earlier_logs=unusual.in_earlier_logs,
+    )
     return (guess, *failures[1:])
+
+
+def _earlier_logs(job: Job, files: Files) -> EarlierLogs:
+    stream = files.open(job.earlier_logs) if job.earlier_logs else None
+    if stream is None:
+        return earlier_logs.NONE
+    with stream:
+        return earlier_logs.load(stream)
 
 
 def _merge_failures(

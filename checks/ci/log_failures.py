@@ -15,7 +15,7 @@ from checks.ci.frames import frames
 from checks.ci.framework_failures import framework_failures
 from checks.ci.log_ranges import lines_between
 from checks.ci.observed_failures import MOST_LINES, ObservedFailure, observe_failed_test
-from checks.ci.pytest_sessions import SessionFailure, session_failures
+from checks.ci.pytest_sessions import SessionFailure, is_same_file, session_failures
 from checks.ci.report import Category, LogLine
 
 # Lines around the key line that are kept.
@@ -166,5 +166,4 @@ def _observe_crash(file: FailedFile) -> ObservedFailure:
 
 def is_in_file(test: str, path: str) -> bool:
     """Whether a test stands in the file, whose path may have more or fewer leading folders."""
-    file = test.split("::")[0]
-    return file == path or file.endswith(f"/{path}") or path.endswith(f"/{file}")
+    return is_same_file(test.split("::")[0], path)

@@ -94,7 +94,8 @@ class Advice(StrEnum):
     APPROVE = "advice-approve"  # name
     CHECK_RUNNER = "advice-check-runner"  # runner
     READ_LOG = "advice-read-log"  # -
-    # lines: the most unusual lines of the log, as a guess; compared: with a log that passed
+    # lines: the most unusual lines of the log, as a guess; compared: with a log that passed; logs:
+    # how many earlier logs there were; seen: how many of these had one of the lines, at most
     UNUSUAL = "advice-unusual"
     ADD_TESTS = "advice-add-tests"  # numbers: the percentages that the gate names, or empty
     FILL_TEMPLATE = "advice-fill-template"  # said: what the check wants

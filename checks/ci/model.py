@@ -171,7 +171,11 @@ class Job:
 
     `id` is unique in the run and stable between reports; `name` is what branch protection knows it
     by, and `needs` are ids of jobs that must pass first. `passed_log` is the log of the same job's
-    last run that passed, where one is at hand.
+    last run that passed, where one is at hand; `earlier_logs` is a file of
+    `checks.ci.earlier_logs` about its logs on other pull requests.
+
+    `event` is what started its workflow (`push`, `merge_group`), where that tells it from another
+    job of this name, or where it is the merge queue's; else it is empty.
 
     `runner` is the machine's name, empty where none ever took the job; `labels` is what it asked
     for. `summary` is a check run's own output or a status' description.
@@ -181,6 +185,7 @@ class Job:
     name: str
     kind: Kind = Kind.WORKFLOW_JOB
     workflow: str = ""
+    event: str = ""
     requirement: Requirement = Requirement.UNKNOWN
     status: Status = Status.COMPLETED
     conclusion: Conclusion = Conclusion.NONE
@@ -200,6 +205,7 @@ class Job:
     rerun_url: str = ""
     log: str = ""
     passed_log: str = ""
+    earlier_logs: str = ""
     log_state: LogState = LogState.ABSENT
     log_url: str = ""
     junit: tuple[str, ...] = ()

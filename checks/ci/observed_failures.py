@@ -53,7 +53,8 @@ class ObservedFailure:
     `text` is its traceback, or the lines around the key line. `captured` is what other processes
     printed during the test, such as a server's own traceback. `structured`: read from a JUnit file,
     not from the log. `same_rule`: all lines of a rule that keeps every one. `unusual`: lines that
-    nothing explains, as a guess; `compared` with a log of the job that passed. `named`: where the
+    nothing explains, as a guess; `compared` with a log of the job that passed, and with
+    `earlier_logs` others, of which `in_earlier_logs` had the most usual of them. `named`: where the
     log names the failure itself, such as in a summary.
     """
 
@@ -71,6 +72,8 @@ class ObservedFailure:
     same_rule: tuple[str, ...] = ()
     unusual: tuple[str, ...] = ()
     compared: bool = False
+    earlier_logs: int = 0
+    in_earlier_logs: int = 0
     named: LogLine | None = None
 
     @property

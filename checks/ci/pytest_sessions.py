@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -80,10 +80,7 @@ def session_failures(stream: BinaryIO, sightings: Sightings) -> Iterator[Session
         if failure.node not in given:
             given.add(failure.node)
             yield failure
-    others: dict[str, _Result] = {}
-    for result in _with_summary_first(results):
-        if result.node not in given:
-            others.setdefault(result.node, result)
+    others = _other_results(results, given)
     yield from _from_summary(stream, list(others.values()))
     given |= set(others)
     for line in sightings.get("file-not-collected", ()):
@@ -91,6 +88,32 @@ def session_failures(stream: BinaryIO, sightings: Sightings) -> Iterator[Session
         if match is not None and match["path"] not in given:
             given.add(match["path"])
             yield SessionFailure(match["path"], match["message"] or "", (), line, collected=False)
+
+
+def _other_results(results: list[_Result], given: Iterable[str]) -> dict[str, _Result]:
+    """The results of tests that are not `given`, by node id.
+
+    A script may name a test once more, by the path from its own folder. That is no other test where
+    it says no more than the name.
+    """
+    others: dict[str, _Result] = {}
+    paths_by_test: dict[str, set[str]] = {}
+    for node in given:
+        path, _, test = node.partition("::")
+        paths_by_test.setdefault(test, set()).add(path)
+    for result in _with_summary_first(results):
+        path, _, test = result.node.partition("::")
+        paths = paths_by_test.setdefault(test, set())
+        is_named_again = not result.message and any(is_same_file(path, known) for known in paths)
+        if path not in paths and not is_named_again:
+            paths.add(path)
+            others[result.node] = result
+    return others
+
+
+def is_same_file(path: str, other: str) -> bool:
+    """Whether two paths are of one file, where one may have more leading folders."""
+    return path == other or path.endswith(f"/{other}") or other.endswith(f"/{path}")
 
 
 def _from_summary(stream: BinaryIO, results: list[_Result]) -> Iterator[SessionFailure]:

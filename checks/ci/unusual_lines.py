@@ -2,18 +2,20 @@
 
 A line counts by how rare its form is (numbers, addresses and folders set aside), by words that
 tell of trouble, and by how near it stands to the end of the step that failed. Where a log of the
-same job that passed is at hand, only lines whose form is not in it count.
+same job that passed is at hand, only lines whose form is not in it count. Where earlier failed logs
+of the job are known, a line counts less the more of them had its form, and not at all if most had.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from checks.ci.log_blocks import blocks, clean_line
+from checks.ci.earlier_logs import NONE, EarlierLogs, form_id
+from checks.ci.log_blocks import Block, blocks, clean_line
 from checks.ci.observed_failures import mask_variable_parts
 from checks.ci.report import LogLine
 
@@ -27,22 +29,33 @@ _TROUBLE = re.compile(
     r"|corrupt\w{0,2}|timed? ?out|panic|fatal)\b|失败|错误|异常|不存在|[✗✖❌]"
 )
 _FINE = re.compile(r"\b(?:PASSED|[Pp]assed|[Ss]uccess\w{0,4}|OK|DEBUG|INFO|0 errors?|0 failed)\b")
-_END = re.compile(
-    r"Process completed with exit code|[Ee]xited with (?:code|status)|script returned"
+_ENDS = (
+    b"Process completed with exit code",
+    b"xited with code",
+    b"xited with status",
+    b"script returned",
 )
 # What a line of trouble is worth against one line of distance to the end.
-_OF_TROUBLE, _OF_RARITY = 2_000, 3_000
+_OF_TROUBLE, _OF_RARITY, _OF_EARLIER_LOGS = 2_000, 3_000, 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class UnusualLines:
-    """At most `MOST` lines in the log's order. `compared`: with a log of the job that passed."""
+    """At most `MOST` lines in the log's order.
+
+    `compared`: with a log of the job that passed. `earlier_logs`: with how many others, of which
+    `in_earlier_logs` had the most usual of these lines.
+    """
 
     lines: tuple[LogLine, ...] = ()
     compared: bool = False
+    earlier_logs: int = 0
+    in_earlier_logs: int = 0
 
 
-def unusual_lines(failed: BinaryIO, passed: BinaryIO | None = None) -> UnusualLines:
+def unusual_lines(
+    failed: BinaryIO, passed: BinaryIO | None = None, earlier: EarlierLogs = NONE
+) -> UnusualLines:
     """The most unusual lines before the end of the step that failed, or of the log."""
     usual = _forms(passed) if passed is not None else Counter[str]()
     window = _last_lines(failed)
@@ -52,13 +65,25 @@ def unusual_lines(failed: BinaryIO, passed: BinaryIO | None = None) -> UnusualLi
         form = mask_variable_parts(line.text)
         if form in usual or not _may_tell(line.text):
             continue
+        logs_without = earlier.logs - earlier.count(form)
+        if 2 * logs_without < earlier.logs:
+            continue
         score = _OF_TROUBLE * (_TROUBLE.search(line.text) is not None)
         score += _OF_RARITY // forms[form] - distance
+        if earlier.logs:
+            score += _OF_EARLIER_LOGS * logs_without // earlier.logs
         ranked.append((score, line))
     ranked.sort(key=lambda item: (-item[0], -item[1].number))
     best = [line for _, line in ranked[:MOST]]
     best.sort(key=lambda line: line.number)
-    return UnusualLines(tuple(best), passed is not None)
+    seen = [earlier.count(mask_variable_parts(line.text)) for line in best]
+    return UnusualLines(tuple(best), passed is not None, earlier.logs, max(seen, default=0))
+
+
+def form_ids(log: BinaryIO) -> frozenset[str]:
+    """The forms of the lines that may tell what went wrong, by `form_id`."""
+    forms = {mask_variable_parts(line.text) for line in _last_lines(log) if _may_tell(line.text)}
+    return frozenset(form_id(form) for form in forms)
 
 
 def _may_tell(text: str) -> bool:
@@ -67,15 +92,26 @@ def _may_tell(text: str) -> bool:
 
 
 def _last_lines(stream: BinaryIO) -> list[LogLine]:
-    """The last lines up to the first one that says how a step ended."""
-    window: list[LogLine] = []
-    for line in _lines(stream):
-        if _END.search(line.text):
+    """The last lines up to the first one that says how a step ended, from two blocks at most.
+
+    Only these are cleaned: a log of 50 MiB has half a million others.
+    """
+    stream.seek(0)
+    last: list[Block] = []
+    for block in blocks(stream):
+        last = [*last[-1:], block]
+        if _ends_step(block.data):
             break
-        window.append(line)
-        if len(window) > 2 * _WINDOW:
-            del window[:_WINDOW]
-    return window[-_WINDOW:]
+    raw_lines = []
+    for number, raw in _raw_lines(last):
+        if _ends_step(raw):
+            break
+        raw_lines.append((number, raw))
+    return [LogLine(number, clean_line(raw)) for number, raw in raw_lines[-_WINDOW:]]
+
+
+def _ends_step(data: bytes) -> bool:
+    return any(words in data for words in _ENDS)
 
 
 def _forms(stream: BinaryIO) -> Counter[str]:
@@ -84,7 +120,13 @@ def _forms(stream: BinaryIO) -> Counter[str]:
 
 def _lines(stream: BinaryIO) -> Iterator[LogLine]:
     stream.seek(0)
-    for block in blocks(stream):
+    for number, raw in _raw_lines(blocks(stream)):
+        yield LogLine(number, clean_line(raw))
+
+
+def _raw_lines(parts: Iterable[Block]) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not empty, with their numbers."""
+    for block in parts:
         for number, raw in enumerate(block.data.split(b"\n"), block.first):
             if raw:
-                yield LogLine(number, clean_line(raw))
+                yield number, raw

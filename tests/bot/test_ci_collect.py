@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from bot.ci import archives, joblogs, other_runs
 from bot.ci.archives import reports
+from bot.reports.ci.phrasing import name as shown_name
 from bot.safe_zip import BadArchive
 from checks.ci.folder import load, paths
 from checks.ci.model import CIRun, Conclusion, Job, LogState, Requirement, Status, Where
@@ -446,3 +447,37 @@ def test_json_keeps_to_the_format(repo, collect, tmp_path):
     collect()
     raw = json.loads((tmp_path / "run/run.json").read_text("utf-8"))
     assert raw["version"] == 1 and raw["jobs"][0]["log"].startswith("logs/")
+
+
+def test_the_last_try_of_the_merge_queue_belongs_to_its_pull_request(repo, collect):
+    run_of(repo, job("unit"), event="pull_request")
+    queue = f"gh-readonly-queue/main/pr-%d-{repo.git.sha('main')}"
+    tries = (
+        ("a", queue % 1, 3, "of-an-earlier-head"),
+        ("b", queue % 1, 1.5, "before-the-last"),
+        ("c", queue % 1, 1, "unit"),
+        ("d", queue % 77, 1, "of-another-pull-request"),
+        ("e", "feature-of-somebody", 1, "of-no-queue"),
+    )
+    for sha, branch, hours, name in tries:
+        red = job(name, "failure", log=b"E   AssertionError: queue\n", runner_name="gpu-1")
+        at = {"head_sha": sha * 40, "head_branch": branch, "created_at": ago(hours=hours)}
+        run_of(repo, red, event="merge_group", **at)
+    _, saved = collect()
+    events = {(found.name, found.event): found.conclusion for found in saved.jobs}
+    assert events == {
+        ("unit", "pull_request"): Conclusion.SUCCESS,
+        ("unit", "merge_group"): Conclusion.FAILURE,
+    }
+    assert [found.log_state for found in saved.jobs if found.failed] == [LogState.PRESENT]
+
+
+def test_a_job_that_ran_for_two_events_says_for_which(repo, collect):
+    run_of(repo, job("unit"), job("docs"), event="pull_request")
+    run_of(repo, job("unit", "failure", log=b"x\n", runner_name="gpu-1"), event="push")
+    _, saved = collect()
+    assert {shown_name(found): found.conclusion for found in saved.jobs} == {
+        "unit tests / unit (pull_request)": Conclusion.SUCCESS,
+        "unit tests / unit (push)": Conclusion.FAILURE,
+        "unit tests / docs": Conclusion.SUCCESS,
+    }

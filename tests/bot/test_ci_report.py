@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bot.comment_text import utf16_length
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown
-from bot.reports.ci import LARGEST, CIView, comment
+from bot.reports.ci import LARGEST, CIView, comment, render
 from bot.reports.ci.phrasing import advice
 from checks.ci.folder import RUN, dump
 from checks.ci.message_keys import Advice
@@ -351,6 +351,13 @@ def test_coverage_has_codecov_s_table():
     assert "not uploaded by this run" in body
     chinese = comment(CIView(report), "zh")
     assert "3 行未执行，2 行只走了部分分支" in chinese and "整个项目与各标记的覆盖率" in chinese
+
+
+def test_what_is_strong_is_so_in_every_output():
+    report = CIReport(run_of(job("unit")), Totals(1, 1, 0, 0, 0, 0, 0, 1, 1))
+    assert "**May be merged**:" in render(CIView(report), "markdown", "en")
+    assert "<b>May be merged</b>:" in render(CIView(report), "html", "en")
+    assert "**" not in render(CIView(report), "terminal", "en")
 
 
 def test_one_thing_to_do_is_said_once_with_all_its_places():

@@ -45,6 +45,7 @@ JOBS = built(
     Job,
     log=PATH,
     passed_log=PATH,
+    earlier_logs=PATH,
     steps=st.lists(built(Step, started=st.none() | WHEN), max_size=2).map(tuple),
     attempts=st.lists(built(Attempt, signatures=st.just(("a",))), max_size=1).map(tuple),
     annotations=st.lists(built(Annotation), max_size=1).map(tuple),

@@ -119,6 +119,29 @@ def test_other_frameworks_and_forms(log, names):
     assert list(failing_tests(log)) == names
 
 
+SUMMARY = """=========================== short test summary info ============================
+FAILED [0.3790s] ops/test_shapes.py::ShapesTests::test_vars - NameError: name 'cell' is not defined
+================= 1 failed, 1107 deselected, 2 rerun in 1.66s ==================
+"""
+
+
+@pytest.mark.parametrize(
+    ("named_again", "tests"),
+    [
+        # A script that runs each file from another folder, such as PyTorch's.
+        ("FAILED CONSISTENTLY: test/ops/test_shapes.py::ShapesTests::test_vars", 1),
+        ("FAILED CONSISTENTLY: test/ops/test_shapes.py::ShapesTests::test_other", 2),
+        ("FAILED CONSISTENTLY: test/ops/test_more_shapes.py::ShapesTests::test_vars", 2),
+        ("FAILED test/ops/test_shapes.py::ShapesTests::test_vars - ValueError: of its own", 2),
+    ],
+)
+def test_a_test_that_is_named_again_by_a_longer_path_is_no_other_test(named_again, tests):
+    found = failing_tests(f"{SUMMARY}{named_again}\n")
+    assert len(found) == tests
+    error = found["ops/test_shapes.py::ShapesTests::test_vars"].error
+    assert error == "NameError: name 'cell' is not defined"
+
+
 def test_a_session_that_passed_after_a_crash_keeps_the_job_alive():
     log = "\n".join([*one_file("tests/a.py", CRASH), *one_file("tests/b.py", PASSED)])
     found, _ = failures_in_log(Files(log=log).open("log"))

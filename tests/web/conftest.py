@@ -18,6 +18,7 @@ from starlette.applications import Starlette
 from bot.cli.serve import open_listener
 from bot.sandbox.programs.pages import pages
 from bot.web.access import Access
+from bot.web.ci_grid import CommitJobs
 from bot.web.page_store import PageReport, PageStore, PullRow
 from bot.web.routes import routes
 from checks.summary.discussion import ReviewComment, Thread
@@ -93,6 +94,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         )
     for kind, (bodies, verdict) in reports.made(HOSTILE).items():
         archive.keep_report(PageReport("octo/engine", 1, kind, f"{1:040x}", NOW, bodies, verdict))
+    for run in reports.commits(HOSTILE, "octo/engine", 1, f"{1:040x}"):
+        CommitJobs(engine).keep(run)
     for number in range(2, 121):
         state = "merged" if number % 3 == 0 else "open"
         archive.keep_pull(pull(number, state=state, verdict="pass" if number % 2 else "discuss"))

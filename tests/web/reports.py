@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from bot.reports.kernelpairs import JudgedComparison, KernelReport
 from bot.reports.pictures import Push, findings_over_pushes
 from bot.web import tab_html
 from checks.ci.analyse import analyse
-from checks.ci.model import Conclusion, Status
+from checks.ci.model import CIRun, Conclusion, Requirement, Status
 from checks.ci.report import CIReport
 from checks.kernelrun.comparison import compare
 from checks.kernelrun.model import CaseStatus as Ran
@@ -59,6 +60,37 @@ def ci(text: str) -> CIReport:
         job("5", "accuracy", queued=at(60), status=Status.QUEUED, conclusion=Conclusion.NONE),
     )
     return analyse(run(*jobs), Files(log=log))
+
+
+def commits(text: str, repository: str, number: int, head: str) -> tuple[CIRun, ...]:
+    """The runs of five commits, the last of them `head`: jobs come, break, and are mended."""
+    latest = ci(text).run
+    workflows = ("Build", "CE Compile Job", "Run FastDeploy Unit Tests and Coverage")
+    runs = []
+    for back in range(4, -1, -1):
+        jobs = list(latest.jobs) if back == 0 else []
+        for n in range(18):
+            broke = n % 5 == back or (n == 7 and back < 3)
+            conclusion = Conclusion.FAILURE if broke else Conclusion.SUCCESS
+            if n % 6 == 5:
+                conclusion = Conclusion.SKIPPED
+            name = f"run_tests_{n} / logprob_test_{n}"
+            done = {"conclusion": conclusion, "url": f"https://github.example/job/{n}"}
+            requirement = Requirement.REQUIRED if n % 2 else Requirement.OPTIONAL
+            jobs.append(
+                job(f"x{n}", name, workflow=workflows[n % 3], requirement=requirement, **done)
+            )
+        commit = head if back == 0 else f"{back:x}" * 40
+        runs.append(
+            replace(
+                latest,
+                pull=replace(latest.pull, repo=repository, number=number),
+                revisions=replace(latest.revisions, head=commit),
+                collected=NOW - timedelta(hours=5 * back),
+                jobs=tuple(jobs),
+            )
+        )
+    return tuple(runs)
 
 
 def kernels(text: str, bandwidth: float | None = 3e12) -> KernelReport:

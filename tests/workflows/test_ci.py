@@ -198,3 +198,17 @@ def test_anothers_comment_that_looks_like_ours(quick, engine, tmp_path: Path):
     job_ended(fake, engine, run, run.jobs[0])
     until(lambda: len(pull.comments) == 2)
     assert pull.comments[0].body == mark and UNIT in pull.comments[1].body
+
+
+def test_what_the_merge_queue_says_is_in_the_comment(quick, engine):
+    """Its commit is no head of a pull request: the branch says which one it tries."""
+    fake, pull = quick.fake, opened(quick.fake, engine)
+    passed = job("unit", at=60)
+    run_of(engine, passed)
+    branch = f"gh-readonly-queue/main/pr-{pull.number}-{engine.git.sha('main')}"
+    red = job("unit", "failure", log=LOG, at=20)
+    at = {"head_sha": "f" * 40, "head_branch": branch, "event": "merge_group"}
+    queued = run_of(engine, red, created_at=ago(minutes=30), **at)
+    job_ended(fake, engine, queued, red)
+    until(lambda: UNIT in said(pull))
+    assert r"unit (merge" in said(pull).replace("\\", "")

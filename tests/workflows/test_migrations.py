@@ -141,17 +141,19 @@ def test_a_new_database_has_what_an_upgraded_one_has(engine):
 
 
 def declared() -> list[sa.MetaData]:
-    from bot.ci import history
+    from bot.ci import history, line_history
     from bot.db import commands, deliveries, rate_limits, redeliveries, repositories
-    from bot.web import page_store, rule_stats
+    from bot.web import ci_grid, page_store, rule_stats
 
     modules = (
         history,
+        line_history,
         commands,
         deliveries,
         rate_limits,
         redeliveries,
         repositories,
+        ci_grid,
         page_store,
         rule_stats,
     )

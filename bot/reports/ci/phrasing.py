@@ -113,11 +113,15 @@ def state(job: Job, words: Catalog) -> str:
 
 
 def name(job: Job) -> str:
-    """What people know a job by: its workflow before its own name, where that is not in it."""
+    """What people know a job by: its workflow before its own name, where that is not in it.
+
+    The event stands behind it as on GitHub's page: `CI / unit (push)`.
+    """
     prefix = f"{job.workflow} / "
-    if not job.workflow or job.name.startswith(prefix):
-        return job.name
-    return prefix + job.name
+    name = job.name
+    if job.workflow and not name.startswith(prefix):
+        name = prefix + name
+    return f"{name} ({job.event})" if job.event else name
 
 
 def duration(seconds: int | None, words: Catalog) -> str:

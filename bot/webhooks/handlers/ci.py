@@ -28,7 +28,19 @@ def job_request(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
         repository_id=int(repository["id"]),
         repository=str(repository["full_name"]),
         head=head,
+        branch=_branch(payload),
     ).request()
+
+
+def _branch(payload: Mapping[str, Any]) -> str:
+    """The commit's branch, empty where the event does not say."""
+    for part in _PARTS:
+        if part in payload:
+            named = payload[part].get("head_branch")
+            suite = payload[part].get("check_suite") or {}
+            return str(named or suite.get("head_branch") or "")
+    branches = payload.get("branches") or [{}]
+    return str(branches[0].get("name") or "")
 
 
 def _commit_with_end(payload: Mapping[str, Any]) -> str | None:
