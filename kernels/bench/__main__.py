@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     from .cases import workloads
     from .gate import run_tests
-    from .report import plot, table, tests_table
+    from .report import plot, plot_worst, table, tests_table
     from .run import run_bench
 
     ops = options.ops or list(OPS)
@@ -40,6 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         (options.out / "tests.md").write_text(tests_table(results, options.examples))
         if not plot(results, options.out / "bench.png"):
             print("kernels bench: no picture, matplotlib is not installed", file=sys.stderr)
+        plot_worst(results, options.out / "worst.png")
     print(table(results))
     return int(any("refused" in row for row in results["workloads"]))
 

@@ -51,6 +51,9 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
     }
     for name, peer in row["peers"].items():
         cells[name] = f"{peer:.0f} us ({peer / row['graph_us']:.1f} x)"
+        others = [numbers[name] for numbers in row.get("others", {}).values() if name in numbers]
+        if others:
+            cells[name] += f", worst {max(others):.0f}"
     return cells
 
 
@@ -75,6 +78,49 @@ def tests_table(results: dict[str, Any], examples: int) -> str:
         f"| {t['op']} | {t['passed']} | {t['failed']} | {t['skipped']} |" for t in results["tests"]
     ]
     return "\n".join(lines) + "\n"
+
+
+def plot_worst(results: dict[str, Any], path: Path) -> bool:
+    """Writes the picture of typical and worst inputs, ours and the first peer's that has both.
+
+    False without matplotlib, or without such a row.
+    """
+    rows = [row for row in results["workloads"] if row.get("others")][::-1]
+    if not rows:
+        return False
+    try:
+        import matplotlib
+    except ImportError:
+        return False
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axis = pyplot.subplots(figsize=(11, 0.42 * len(rows) + 1.6))
+    places = range(len(rows))
+    peer = next((name for name in PEERS if any(name in row["peers"] for row in rows)), None)
+    for name, colour, shift in (("ours", "#3b6ea5", -0.15), (peer, "#b5533c", 0.15)):
+        if name is None:
+            continue
+        for place, row in zip(places, rows, strict=True):
+            typical = row["graph_us"] if name == "ours" else row["peers"].get(name)
+            others = [numbers[name] for numbers in row["others"].values() if name in numbers]
+            if typical is None or not others:
+                continue
+            at = place + shift
+            axis.plot([min(typical, *others), max(typical, *others)], [at, at], color=colour)
+            axis.plot([typical], [at], "o", color=colour, markersize=4)
+        axis.plot([], [], "o-", color=colour, label=name, markersize=4)
+    floors = [row["floor_us"] for row in rows]
+    axis.plot(floors, list(places), "|", color="black", label="memory floor")
+    axis.set_yticks(list(places), [row["name"] for row in rows])
+    axis.set_xscale("log")
+    axis.set_xlabel("us, from the best to the worst kind of input; the dot is the random one")
+    axis.legend(loc="best")
+    figure.suptitle(results["device"]["gpu"])
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+    return True
 
 
 def plot(results: dict[str, Any], path: Path) -> bool:

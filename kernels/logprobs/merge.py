@@ -24,7 +24,7 @@ from .entry import entry_of, read_tokens, sampled_logit
 from .search import search_groups, slots
 
 WARPS = 8
-REGISTERS = 64  # what an ordinary row needs; a search among groups may spill
+REGISTERS = 128  # so that two programs share a multiprocessor; with fewer a search spills
 SCORE_WARPS = 1  # without top k
 TOGETHER = 64  # tokens that are ordered at a time, and classes of chunks: at least the largest k
 ROOM = 128  # groups and tokens that a threshold may let through

@@ -1,5 +1,5 @@
-"""Sampling: exact top-k/top-p sets, draws by request seed, top-p candidates, and parameters
-expanded to tokens.
+"""Sampling: exact top-k/top-p/min-p sets, draws by request seed, top-p candidates, what requests
+ask of logits besides, and parameters expanded to tokens.
 
 Sources: FastDeploy's ``top_p_candidates`` and ``build_sampling_params``; FlashInfer's and vLLM's
 top-k/top-p samplers, which keep an approximate set, or more than k tokens on ties.

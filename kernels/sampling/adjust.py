@@ -197,8 +197,8 @@ def _penalise(x, id, there, request, penalties, seen):
     known = count > 0.0
     if seen[2] is not None:
         known = known | _bit(seen[2] + request * seen[3], id, there)
-    smaller = tl.where(x > 0.0, tl.div_rn(x, tl.zeros_like(x) + repetition), x * repetition)
-    x = tl.where(known, smaller, x)
+    inverse = tl.div_rn(1.0, repetition)
+    x = tl.where(known, x * tl.where(x > 0.0, inverse, repetition), x)
     x = x - frequency * count
     return x - tl.where(count > 0.0, presence, 0.0)
 

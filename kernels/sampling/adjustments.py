@@ -37,8 +37,8 @@ class Adjustments:
     bias_ids: torch.Tensor | None = optional("Q", "N", dtypes=INTS)
     bias: torch.Tensor | None = optional("Q", "N", dtypes=FLOAT32)
 
-    # Above 0; 1 is off. The logit of a token of the prompt or of the output is divided by it if it
-    # is positive, else multiplied with it.
+    # Above 0; 1 is off. The logit of a token of the prompt or of the output is multiplied with its
+    # inverse if it is positive, else with it.
     repetition_penalty: torch.Tensor | None = optional("Q", dtypes=FLOAT32)
 
     # Taken off once for each time that the request has generated the token; 0 is off.

@@ -187,7 +187,7 @@ def _penalise(x: torch.Tensor, of: Callable[[str], torch.Tensor | None]) -> torc
         seen = seen | _bits(prompt, len(x))
     repetition = of("repetition_penalty")
     if repetition is not None and repetition > 0:
-        x = torch.where(seen, torch.where(x > 0, x / repetition, x * repetition), x)
+        x = torch.where(seen, x * torch.where(x > 0, 1 / repetition, repetition), x)
     frequency, presence = of("frequency_penalty"), of("presence_penalty")
     if frequency is not None:
         x = x - frequency * count

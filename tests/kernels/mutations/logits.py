@@ -231,5 +231,5 @@ MUTATIONS = (
     Mutation("adjust_bans_without_the_words_beginning", ADJUST, "(want < 0) | (want == have)", "(want < 0) | (want >= have - have)", _adjusting("words")),
     Mutation("adjust_presence_for_each_time", ADJUST, "tl.where(count > 0.0, presence, 0.0)", "presence * count", _adjusting("presence", "counts")),
     Mutation("adjust_repetition_forgets_the_prompt", ADJUST, "known = known | _bit(", "known = known & _bit(", _adjusting("repetition", "prompt")),
-    Mutation("adjust_repetition_lifts_what_is_negative", ADJUST, "tl.where(x > 0.0, tl.div_rn(", "tl.where(x == x, tl.div_rn(", _adjusting("repetition", "counts")),
+    Mutation("adjust_repetition_lifts_what_is_negative", ADJUST, "tl.where(x > 0.0, inverse, repetition)", "inverse", _adjusting("repetition", "counts")),
 )  # fmt: skip
