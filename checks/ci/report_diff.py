@@ -30,7 +30,8 @@ def diff_runs(before: CIRun, now: CIRun) -> ReportDiff:
     earlier = {_key(job): job for job in before.jobs}
     failed, passed, finished, started = [], [], [], []
     for job in now.jobs:
-        was = earlier.get(_key(job))
+        # Without its event where it was the only job of its name.
+        was = earlier.get(_key(job)) or earlier.get((job.workflow, job.name, ""))
         failed_before = was is not None and was.failed
         passed_before = was is not None and was.passed
         ran_before = was is not None and was.status is Status.IN_PROGRESS
@@ -52,5 +53,5 @@ def diff_runs(before: CIRun, now: CIRun) -> ReportDiff:
     )
 
 
-def _key(job: Job) -> tuple[str, str]:
-    return job.workflow, job.name
+def _key(job: Job) -> tuple[str, str, str]:
+    return job.workflow, job.name, job.event
