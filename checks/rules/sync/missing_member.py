@@ -9,7 +9,8 @@ the new one does not.
 ## Why it matters
 
 `vllm-project/vllm#29327` added a model without the field `merge_by_field_config`, which the models
-for several kinds of input had: its images came with a wrong rank, until #29950.
+for several kinds of input had: its images came with a wrong rank, until #29950. #28439 added one
+without `get_placeholder_str`, and the server could not show it an image, until #31546.
 
 ## Example
 
@@ -69,12 +70,17 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _new_classes(change: ChangeSet, config: Config) -> Iterator[ClassRef]:
-    """The classes that stand in no file of the base."""
+    """The classes that stand in no file of the base, without those that others inherit from: what
+    they lack, the others may have."""
+    classes = Classes.of_change(change)
     for unit, base in changed_files(change, config, "python"):
         for cls in unit.classes:
             was_here = base is not None and cls.name in base.classes_named
-            if not was_here and cls.bases and not change.base.contains(f"class {cls.name}"):
-                yield ClassRef(cls, unit)
+            if was_here or not cls.bases or change.base.contains(f"class {cls.name}"):
+                continue
+            ref = ClassRef(cls, unit)
+            if not classes.subclasses(ref):
+                yield ref
 
 
 def _families(ref: ClassRef, change: ChangeSet, config: Config) -> Iterator[_Family]:
