@@ -102,7 +102,7 @@ _FORKS = """
     int parent = getpid();
     for (int i = 0; i < 7; ++i) fork();
     if (getpid() != parent) {
-      prctl(PR_SET_NAME, "NAME");
+      prctl(PR_SET_NAME, "FORKED");
       for (;;) pause();
     }
   }
@@ -127,7 +127,7 @@ def write_hostile(folder: Path, fork_name: str) -> None:
     for name, prefix in HOSTILE.items():
         _write(folder, ops / f"{name}.cu", name, body, _UNCHANGED, prefix)
     _write(folder, ops / "hangs.cu", "hangs", _LOOPS, _UNCHANGED)
-    forks = _FORKS.replace("NAME", fork_name)
+    forks = _FORKS.replace("FORKED", fork_name)
     _write(folder, ops / "forks.cu", "forks", forks, _UNCHANGED, "#include <sys/prctl.h>\n")
     _write(folder, ops / "crashes.cu", "crashes", "*(int*)8 = 1;", _UNCHANGED)
 
