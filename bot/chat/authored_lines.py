@@ -10,16 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from bot.chat.html_lines import lines_in_html
+from bot.chat.link_lines import lines_in_links
+
 _END = re.compile(r"\r\n|\n|\r")
 _STRICT = re.compile(r" {0,3}(`{3,}(?!.*`)|~{3,})(.*)")
 _WIDE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t>]+)*(`{3,}(?!.*`)|~{3,})(.*)")
 _QUOTE = re.compile(r"[ \t]*>")
 _COMMENT, _COMMENT_END = "<!--", "-->"
-# Elements that GitHub shows as code or as a quotation, or not at all.
-_OPEN = re.compile(
-    r"<(pre|code|blockquote|script|style|textarea|template|samp|kbd|tt|xmp)(?=[\s/>])",
-    re.IGNORECASE,
-)
 _TICKS = re.compile(r"`+")
 
 
@@ -30,9 +28,13 @@ def authored_lines(body: str) -> list[str]:
     quoted = set(_quoted(lines))
     excluded: set[int] = set()
     for opening in (_STRICT, _WIDE):
-        blocks = quoted | set(_fenced(lines, opening))
+        fenced = set(_fenced(lines, opening))
+        blocks = quoted | fenced
         excluded |= blocks
-        excluded |= set(_covered(lines, blocks))
+        excluded |= set(lines_in_html(lines, fenced))
+        for paragraph in _paragraphs(lines, blocks):
+            excluded |= set(_spans(lines, paragraph))
+            excluded |= set(lines_in_links(lines, paragraph))
     return [line for number, line in enumerate(lines) if number not in excluded]
 
 
@@ -56,7 +58,7 @@ def _fenced(lines: Iterable[str], opening: re.Pattern[str]) -> Iterator[int]:
             fence = match[1]
         elif line.lstrip(" ").startswith(_COMMENT):
             yield number
-            hidden = _COMMENT_END not in line[line.index(_COMMENT) + 2 :]
+            hidden = _COMMENT_END not in line[line.index(_COMMENT) + len(_COMMENT) :]
 
 
 def _closes(match: re.Match[str] | None, fence: str) -> bool:
@@ -75,47 +77,16 @@ def _quoted(lines: Iterable[str]) -> Iterator[int]:
             yield number
 
 
-def _covered(lines: list[str], excluded: set[int]) -> Iterator[int]:
-    """Lines that begin within a code span, an HTML comment or an element for code, of the lines not
-    in `excluded`."""
+def _paragraphs(lines: list[str], excluded: set[int]) -> Iterator[list[int]]:
+    """The numbers of lines that follow each other without a blank one."""
     paragraph: list[int] = []
-    until = ""
     for number, line in enumerate(lines):
-        if number in excluded:
-            yield from _spans(lines, paragraph)
-            paragraph = []
-            continue
-        if until:
-            yield number
-        until = _still_open(line, until)
-        if line.strip():
+        if line.strip() and number not in excluded:
             paragraph.append(number)
         else:
-            yield from _spans(lines, paragraph)
+            yield paragraph
             paragraph = []
-    yield from _spans(lines, paragraph)
-
-
-def _still_open(line: str, until: str) -> str:
-    """What ends the comment or the element that is open at the end of the line, empty where none
-    is.
-
-    `until` is the same for the end of the line before.
-    """
-    lower, at = line.lower(), 0
-    while True:
-        if until:
-            end = lower.find(until, at)
-            if end < 0:
-                return until
-            at, until = end + len(until), ""
-        comment, element = lower.find(_COMMENT, at), _OPEN.search(lower, at)
-        if comment >= 0 and (element is None or comment < element.start()):
-            at, until = comment + len(_COMMENT), _COMMENT_END
-        elif element is not None:
-            at, until = element.end(), f"</{element[1]}"
-        else:
-            return ""
+    yield paragraph
 
 
 def _spans(lines: list[str], paragraph: list[int]) -> Iterator[int]:

@@ -26,9 +26,11 @@ PER_PULL = 10
 @dataclass
 class Story:
     """Pull requests of one repository, each told of by `PER_PULL` deliveries, and a GPU run
-    each."""
+    each. Where `github_refuses` requests, a command may have ended with the answer that it
+    failed."""
 
     fake: FakeGitHub
+    github_refuses: bool = False
     repo: Repository = field(init=False)
     pulls: list[Pull] = field(default_factory=list)
     comments: list[tuple[Comment, int]] = field(default_factory=list)
@@ -105,10 +107,9 @@ def wrong(story: Story) -> list[str]:
     if len(rerun) != len(story.pulls) or any(count > 1 for count in rerun.values()):
         found.append(f"reruns {dict(rerun)}")
     asked = Counter(d.inputs["head"] for d in repo.dispatches)
-    unsure = {p.head_sha for p in story.pulls if any("Nobody knows" in c.body for c in p.comments)}
     for pull in story.pulls:
         if asked[pull.head_sha] != 1 and not (
-            asked[pull.head_sha] == 0 and pull.head_sha in unsure
+            asked[pull.head_sha] == 0 and _is_given_up(story, pull)
         ):
             found.append(f"#{pull.number}: {asked[pull.head_sha]} GPU runs")
     for comment, commands in story.comments:
@@ -123,6 +124,15 @@ def wrong(story: Story) -> list[str]:
         if answers != Counter(str(n) for n in range(commands)):
             found.append(f"comment {comment.id} {comment.body!r}: answers {dict(answers)}")
     return found
+
+
+def _is_given_up(story: Story, pull: Pull) -> bool:
+    """Whether its author was told that there is no GPU run, or that nobody knows."""
+    answers = [comment.body for comment in pull.comments if _mark(comment)]
+    if any("Nobody knows" in body for body in answers):
+        return True
+    failed = any("`/kernels`" in body and "did not come to an end" in body for body in answers)
+    return story.github_refuses and failed
 
 
 def _mark(comment: Comment) -> re.Match[str] | None:
@@ -152,5 +162,5 @@ def _of_pull(story: Story, pull: Pull) -> Iterator[str]:
     if len(reports) != 1:
         yield f"{len(reports)} CI reports"
     results = [c for c in pull.comments if "No kernel got worse" in c.body]
-    if len(results) != 1 and not any("Nobody knows" in c.body for c in pull.comments):
+    if len(results) != 1 and not _is_given_up(story, pull):
         yield f"{len(results)} results of GPU runs"

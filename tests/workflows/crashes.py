@@ -112,12 +112,13 @@ class Trial:
     until: float
     chance: random.Random
     ended: Counter[str] = field(default_factory=Counter)
+    github_refuses: bool = False
     _told: bool = False
     _stop: bool = False
 
     def run(self) -> list[str]:
         """What was wrong in the end."""
-        story, zygote = Story(self.fake), Zygote(self.bot)
+        story, zygote = Story(self.fake, self.github_refuses), Zygote(self.bot)
         teller = threading.Thread(target=self._tell, args=(story,), daemon=True)
         try:
             teller.start()
@@ -125,13 +126,17 @@ class Trial:
                 self.ended.total() < self.kills and time.monotonic() < self.until
             ):
                 self._life(zygote)
-            zygote.start("one")
+            self._last_life(zygote)
             self._end(story)
             teller.join()
             return wrong(story)
         finally:
             self._stop = True
             zygote.close()
+
+    def _last_life(self, zygote: Zygote) -> None:
+        """The one that does what is left."""
+        zygote.start("one")
 
     def _life(self, zygote: Zygote) -> None:
         """One life and its end."""

@@ -39,6 +39,7 @@ _AWAY = 3.0
 class FaultTrial(Trial):
     """The story told to a bot that lives on through most of what happens."""
 
+    github_refuses: bool = True
     lives: bool = False
     servers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -70,6 +71,11 @@ class FaultTrial(Trial):
             self.lives = False
         self.fake.content_writes.clear()
         self.fake.rate_remaining = 10**9
+
+    def _last_life(self, zygote: Zygote) -> None:
+        """The present one, where it lives."""
+        if not self.lives:
+            zygote.start("one")
 
     def _kill(self, zygote: Zygote) -> None:
         zygote.kill()
