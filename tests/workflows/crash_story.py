@@ -104,7 +104,8 @@ def wrong(story: Story) -> list[str]:
     for pull in story.pulls:
         found += [f"#{pull.number}: {what}" for what in _of_pull(story, pull)]
     rerun = Counter(repo.reruns)
-    if len(rerun) != len(story.pulls) or any(count > 1 for count in rerun.values()):
+    wanted = [pull for pull in story.pulls if not _has_failed(story, pull, "`/re-run ")]
+    if len(rerun) != len(wanted) or any(count > 1 for count in rerun.values()):
         found.append(f"reruns {dict(rerun)}")
     asked = Counter(d.inputs["head"] for d in repo.dispatches)
     for pull in story.pulls:
@@ -128,11 +129,16 @@ def wrong(story: Story) -> list[str]:
 
 def _is_given_up(story: Story, pull: Pull) -> bool:
     """Whether its author was told that there is no GPU run, or that nobody knows."""
-    answers = [comment.body for comment in pull.comments if _mark(comment)]
-    if any("Nobody knows" in body for body in answers):
-        return True
-    failed = any("`/kernels`" in body and "did not come to an end" in body for body in answers)
-    return story.github_refuses and failed
+    unsure = any("Nobody knows" in comment.body for comment in pull.comments)
+    return unsure or _has_failed(story, pull, "`/kernels`")
+
+
+def _has_failed(story: Story, pull: Pull, command: str) -> bool:
+    """Whether the author was told that the command failed, where GitHub may have refused it."""
+    answers = [
+        comment.body for comment in pull.comments if _mark(comment) and command in comment.body
+    ]
+    return story.github_refuses and any("did not come to an end" in body for body in answers)
 
 
 def _mark(comment: Comment) -> re.Match[str] | None:
