@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -20,6 +21,7 @@ _PYTEST_VARIABLE = "PYTEST_CURRENT_TEST"
 _RESOURCE_TRACKER = "multiprocessing.resource_tracker"
 # Seconds that what was told to end may still take.
 _GRACE = 5.0
+Left = TypeVar("Left")
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -49,10 +51,8 @@ def leaves_nothing_behind() -> Iterator[None]:
     assert returned_to == folder, f"the test left the process in {returned_to}"
     left = sorted(_files_of_checkout() - files)
     assert left == [], f"the test left these files in the checkout: {left}"
-    _wait_until_none(lambda: _new_threads(threads))
-    assert _new_threads(threads) == []
-    _wait_until_none(lambda: _new_processes(processes))
-    assert _new_processes(processes) == []
+    assert _left_of(_new_threads(threads), _lives) == []
+    assert [_command_line(p) for p in _left_of(_new_processes(processes), _command_line)] == []
 
 
 @pytest.fixture(scope="session")
@@ -86,15 +86,18 @@ def _changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
     return [name for name in names if before.get(name) != after.get(name)]
 
 
-def _new_threads(before: set[threading.Thread]) -> list[str]:
-    threads = set(threading.enumerate()) - before
-    return [thread.name for thread in threads if not thread.daemon]
+def _new_threads(before: set[threading.Thread]) -> list[threading.Thread]:
+    return [thread for thread in set(threading.enumerate()) - before if not thread.daemon]
 
 
-def _new_processes(before: set[int]) -> list[str]:
-    """The command lines of children that live and were not there before."""
-    commands = [_command_line(child) for child in _child_processes() if child not in before]
-    return [command for command in commands if command and _RESOURCE_TRACKER not in command]
+def _lives(thread: threading.Thread) -> bool:
+    return thread.is_alive()
+
+
+def _new_processes(before: set[int]) -> list[int]:
+    """The children that live and were not there before."""
+    new = [child for child in _child_processes() if child not in before]
+    return [child for child in new if _RESOURCE_TRACKER not in _command_line(child)]
 
 
 def _child_processes() -> Iterator[int]:
@@ -116,7 +119,14 @@ def _command_line(process: int) -> str:
     return data.replace(b"\0", b" ").decode("utf-8", "replace").strip()
 
 
-def _wait_until_none(left: Callable[[], object]) -> None:
+def _left_of(found: list[Left], lives: Callable[[Left], object]) -> list[Left]:
+    """Those that still live when they have had time to end.
+
+    What began since is none of the test's: a server of the session answers at any time.
+    """
     end = time.monotonic() + _GRACE
-    while left() and time.monotonic() < end:
+    left = [one for one in found if lives(one)]
+    while left and time.monotonic() < end:
         time.sleep(0.02)
+        left = [one for one in left if lives(one)]
+    return left
