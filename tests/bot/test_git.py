@@ -322,7 +322,7 @@ def test_the_work_of_a_diff_grows_with_its_lines(repo, specbot):
         return count
 
     # Ten times the size; quadratic growth would be a hundred times.
-    assert lines(5_000) < 15 * lines(500)
+    assert lines(3_000) < 15 * lines(300)
 
 
 def test_odd_sources_are_reviewed_or_named(repo, specbot):
