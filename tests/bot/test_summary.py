@@ -94,3 +94,11 @@ def test_a_large_change_shows_what_changed_most(repo, specbot):
     repo.commit({f"f{n:02}.py": "def f():\n" + "    pass\n" * (n + 1) for n in range(20)})
     text = specbot("review", "--repo", repo.path, "--base", "HEAD~1", "--format", "markdown").out
     assert "`f19.py` (+" in text and "`f00.py` (+" not in text and "and 8 more" in text
+
+
+def test_what_had_nothing_to_look_at_is_not_called_checked(summary):
+    """No pull request was given, and no device code ran."""
+    text = summary("en")
+    checked = text.partition("Rules that were checked and found nothing")[2]
+    assert "`sync.missing-argument`" in checked
+    assert "`convention." not in checked and "`device." not in checked
