@@ -15,7 +15,7 @@ from bot.chat.comment_job import CommentJob
 from bot.chat.context import Refusal, Task
 from bot.chat.parser import MOST_COMMANDS
 from bot.context import metrics
-from bot.context.retries import RETRIES, yields_when_limited
+from bot.context.retries import RETRIES, is_transient, yields_when_limited
 from bot.context.service_context import current_context
 from bot.db.rate_limits import charged_to
 from bot.github import Client, GitHubError
@@ -23,6 +23,7 @@ from bot.github.app import COMMENT
 
 Json = dict[str, Any]
 T = TypeVar("T")
+_UNPROCESSABLE = 422
 _log = structlog.get_logger("specbot.comments")
 
 
@@ -97,14 +98,23 @@ def _write(job: CommentJob, number: int, what: str, act: Callable[[], None]) -> 
     """Write something to GitHub; False where it does not take it, such as on a conversation that is
     locked."""
     try:
-        step(f"{what} {number}", act)
+        step(f"{what} {number}", act, _may_be_taken_later)
     except Exception as error:
         _log.error("could not be said", what=what, number=number, error=str(error))
         return False
     return True
 
 
-def step(name: str, act: Callable[[], T]) -> T:
+def _may_be_taken_later(error: BaseException) -> bool:
+    """GitHub answers a comment with 422 also where too many came at once: "Validation failed, or
+    the endpoint has been spammed" (REST API, create an issue comment)."""
+    is_spam = isinstance(error, GitHubError) and error.status == _UNPROCESSABLE
+    return is_spam or is_transient(error)
+
+
+def step(
+    name: str, act: Callable[[], T], should_retry: Callable[[BaseException], bool] = is_transient
+) -> T:
     """`Steps` as DBOS has them. A refusal is a result like any other."""
 
     def recorded() -> Json:
@@ -114,7 +124,7 @@ def step(name: str, act: Callable[[], T]) -> T:
         except Refusal as refusal:
             return {"key": refusal.key, "args": refusal.args_}
 
-    options: StepOptions = {**RETRIES, "name": name}
+    options: StepOptions = {**RETRIES, "name": name, "should_retry": should_retry}
     result: Json = DBOS.run_step(options, yields_when_limited(recorded))
     if "key" in result:
         raise Refusal(result["key"], **result["args"])

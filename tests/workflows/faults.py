@@ -27,12 +27,16 @@ from dbos import DBOSClient
 
 from bot.db.engine import engine_for
 from tests.fake_github import Answer
-from tests.workflows.crash_story import PER_PULL
+from tests.workflows.crash_story import PER_PULL, Story
 from tests.workflows.crashes import Trial, Zygote, stage
 from tests.workflows.databases import _end_with_us, until
 
 _METHODS = ("GET", "POST", "PATCH", "PUT")
 _AWAY = 3.0
+# Seconds. Work that ended in an error is ordered again after half a minute, and then after two.
+_AGAIN = 240.0
+# Seconds. Twice as often as lost deliveries are looked for, see `_trial`.
+_LOOKED_FOR = 25.0
 
 
 @dataclass
@@ -137,6 +141,15 @@ class FaultTrial(Trial):
         )
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": data}
         self.servers.append(subprocess.Popen(command, preexec_fn=_end_with_us, **quiet, **user))
+
+    def _end(self, story: Story) -> None:
+        """What was not delivered, and what ended in an error, is waited for too: it is done again."""
+        end = time.monotonic() + _AGAIN
+        time.sleep(_LOOKED_FOR)
+        super()._end(story)
+        while self.unfinished() and time.monotonic() < end:
+            time.sleep(1.0)
+            super()._end(story)
 
     def unfinished(self) -> list[str]:
         """Work that ended in an error and was not done since."""

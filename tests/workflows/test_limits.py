@@ -13,7 +13,7 @@ from bot.db.engine import engine_for
 from bot.db.rate_limits import WriteLedger
 from bot.github import RateLimited
 from bot.github.app import ANALYSE, App, Endpoint
-from tests.fake_github import FakeGitHub, people
+from tests.fake_github import Answer, FakeGitHub, people
 from tests.fake_github.state import Comment, Pull, Repository
 from tests.workflows.conftest import SMALL_BASE, SMALL_HEAD, Bot, until
 from tests.workflows.test_commands import answers
@@ -45,6 +45,16 @@ def waiting(bot: Bot) -> int:
     with sa.create_engine(bot.database).connect() as connection:
         asked = sa.text("SELECT COUNT(*) FROM specbot_writes WHERE workflow IS NOT NULL")
         return int(connection.execute(asked).scalar_one())
+
+
+def test_an_answer_that_github_took_for_spam_is_given_later(fake, bot, repo):
+    bot.start()
+    pull = opened(fake, repo)
+    fake.fault("POST", "/issues/1/comments$", Answer(422, {"message": "was submitted too quickly"}))
+    asked = helped(fake, repo, pull)
+    until(lambda: answers(fake, pull, asked))
+    refused = [r for r in fake.requests if r.method == "POST" and r.path.endswith("1/comments")]
+    assert len(refused) == 2 and len(answers(fake, pull, asked)) == 1
 
 
 def test_the_hour_of_one_is_not_the_hour_of_another(fake, bot, repo, other):
