@@ -13,9 +13,12 @@ import torch
 import triton
 import triton.language as tl
 
+from . import _logits
 from ._dispatch import interpreting
 
-LARGEST = tl.constexpr(3.4028234663852886e38)
+LARGEST = tl.constexpr(_logits.LARGEST)
+COLDEST = tl.constexpr(_logits.COLDEST)
+WARMEST = tl.constexpr(_logits.WARMEST)
 LOG2E = tl.constexpr(1.4426950408889634)
 
 # Bits of a float32 that tell the values of a type apart, the largest float32 among them, which +inf
@@ -74,8 +77,8 @@ def read_logit(x):
 def read_temperature(temperature):
     """0 (greedy) for what is not a normal positive number, NaN among them; at most 2**100, where
     everything finite is as likely as the rest."""
-    usable = temperature >= 1.1754943508222875e-38
-    return tl.where(usable, tl.minimum(temperature, 1.2676506002282294e30), 0.0)
+    usable = temperature >= COLDEST
+    return tl.where(usable, tl.minimum(temperature, WARMEST), 0.0)
 
 
 @triton.jit

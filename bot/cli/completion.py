@@ -10,7 +10,6 @@ import argparse
 from bot.cli.arguments import Parser
 from bot.files import write_output
 
-SHELLS = ("bash", "zsh", "fish")
 WORDS = "words"
 _SCRIPTS = {
     "bash": """_specbot() {

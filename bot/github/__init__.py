@@ -5,6 +5,6 @@ The App's own key and tokens are in `bot.github.app`, which a workflow's token d
 
 from __future__ import annotations
 
-from bot.github.client import Client, GitHubError, RateLimited, UncertainWrite
+from bot.github.client import UNPROCESSABLE, Client, GitHubError, RateLimited, UncertainWrite
 
-__all__ = ["Client", "GitHubError", "RateLimited", "UncertainWrite"]
+__all__ = ["UNPROCESSABLE", "Client", "GitHubError", "RateLimited", "UncertainWrite"]

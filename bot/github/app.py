@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from github import Auth
 from pydantic import SecretStr
 
-from bot.github.client import Cache, Client, GitHubError
+from bot.github.client import UNPROCESSABLE, Cache, Client, GitHubError
 from bot.github.rate_limit import RateLimiter
 from bot.urls import API, SERVER
 
@@ -133,7 +133,7 @@ class App:
         try:
             return self.client(installation, repository, permissions)
         except GitHubError as error:
-            if error.status != 422:
+            if error.status != UNPROCESSABLE:
                 raise
             return None
 

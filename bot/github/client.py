@@ -37,6 +37,10 @@ _NEXT = re.compile(r'<([^>]+)>; rel="next"')
 _HARMLESS = ("GET", "PATCH", "PUT", "DELETE")
 
 
+# GitHub does not take what a request says.
+UNPROCESSABLE = 422
+
+
 class GitHubError(Exception):
     """GitHub refused: its status and message."""
 

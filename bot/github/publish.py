@@ -13,12 +13,11 @@ from typing import Any
 
 from bot.comment_text import fingerprint_in, review_in, utf16_length
 from bot.github import own_comments
-from bot.github.client import Client, GitHubError, Json
+from bot.github.client import UNPROCESSABLE, Client, GitHubError, Json
 from bot.github.own_comments import PostedThread, PullPlace
 
 # GitHub takes 65,536 UTF-16 units.
 _LARGEST = 65_000
-_UNPROCESSABLE = 422
 
 
 def post_review(client: Client, place: PullPlace, payload: Json) -> bool:
@@ -36,7 +35,7 @@ def post_review(client: Client, place: PullPlace, payload: Json) -> bool:
         client.post(path, payload | {"comments": comments})
     except GitHubError as error:
         # GitHub refuses the whole review for one comment on a line that it does not show.
-        if error.status != _UNPROCESSABLE or not comments:
+        if error.status != UNPROCESSABLE or not comments:
             raise
         body = _with_comments(payload["body"], comments)
         client.post(path, payload | {"comments": [], "body": body})

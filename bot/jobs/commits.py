@@ -8,8 +8,8 @@ from bot.jobs.requests import JobRequest
 
 
 @dataclass(frozen=True)
-class ReviewAgainJob:
-    """A commit whose check somebody wants run again. Stored as JSON."""
+class CommitJob:
+    """Work on one commit, done one after the other with other work on it. Stored as JSON."""
 
     id: str
     installation: int
@@ -17,11 +17,10 @@ class ReviewAgainJob:
     repository: str
     head: str
 
-    def request(self) -> JobRequest:
-        """Reviews of the commit's open pull requests."""
+    def _request(self, workflow: str, queue: str) -> JobRequest:
         return JobRequest(
-            workflow="review-again",
-            queue="ci",
+            workflow=workflow,
+            queue=queue,
             id=self.id,
             arguments=(asdict(self),),
             partition=f"{self.repository}@{self.head}",
@@ -29,23 +28,20 @@ class ReviewAgainJob:
 
 
 @dataclass(frozen=True)
-class MergeGroupJob:
-    """A commit that a merge queue made, to be checked before it becomes the `target` branch. Stored
-    as JSON."""
+class ReviewAgainJob(CommitJob):
+    """A commit whose check somebody wants run again."""
 
-    id: str
-    installation: int
-    repository_id: int
-    repository: str
-    head: str
+    def request(self) -> JobRequest:
+        """Reviews of the commit's open pull requests."""
+        return self._request("review-again", "ci")
+
+
+@dataclass(frozen=True)
+class MergeGroupJob(CommitJob):
+    """A commit that a merge queue made, to be checked before it becomes the `target` branch."""
+
     target: str
 
     def request(self) -> JobRequest:
         """The check of the commit; people wait for it, and it is done beside reviews."""
-        return JobRequest(
-            workflow="merge-group",
-            queue="reviews",
-            id=self.id,
-            arguments=(asdict(self),),
-            partition=f"{self.repository}@{self.head}",
-        )
+        return self._request("merge-group", "reviews")

@@ -18,12 +18,11 @@ from bot.context import metrics
 from bot.context.retries import RETRIES, is_transient, yields_when_limited
 from bot.context.service_context import current_context
 from bot.db.rate_limits import charged_to
-from bot.github import Client, GitHubError
+from bot.github import UNPROCESSABLE, Client, GitHubError
 from bot.github.app import COMMENT
 
 Json = dict[str, Any]
 T = TypeVar("T")
-_UNPROCESSABLE = 422
 _log = structlog.get_logger("specbot.comments")
 
 
@@ -108,7 +107,7 @@ def _write(job: CommentJob, number: int, what: str, act: Callable[[], None]) -> 
 def _may_be_taken_later(error: BaseException) -> bool:
     """GitHub answers a comment with 422 also where too many came at once: "Validation failed, or
     the endpoint has been spammed" (REST API, create an issue comment)."""
-    is_spam = isinstance(error, GitHubError) and error.status == _UNPROCESSABLE
+    is_spam = isinstance(error, GitHubError) and error.status == UNPROCESSABLE
     return is_spam or is_transient(error)
 
 

@@ -112,13 +112,3 @@ def _misfits(given: Arguments, params: Sequence[Param]) -> Iterator[Misfit]:
     missing = [p.name for p in asked if p.default is None and p.name not in passed]
     if missing:
         yield Misfit("missing", ", ".join(missing), count, len(named))
-
-
-def bound_arguments(call: E.Call, params: Sequence[Param]) -> dict[str, E.Expr]:
-    """What a call passes for each parameter, as far as it is written out."""
-    given = arguments_of(call)
-    positional = [param.name for param in params if param.kind == "positional"]
-    bound = dict(zip(positional, given.values, strict=False))
-    for name, value in given.keywords:
-        bound.setdefault(name, value)
-    return bound
