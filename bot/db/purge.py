@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
@@ -30,6 +29,7 @@ _BY_ID = (
 )
 _PAGE = 500
 _ENDED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+_NOT_ENDED = ["PENDING", "ENQUEUED", "DELAYED"]
 
 
 def delete_rows(engine: sa.Engine, repository: int, name: str) -> int:
@@ -74,24 +74,33 @@ def _has(connection: sa.Connection, table: str, column: str, value: str) -> bool
     return connection.execute(query).first() is not None
 
 
+def cancel_workflows(client: DBOSClient, repository: int, name: str) -> int:
+    """Cancel the workflows of the repository that wait or are at work; gives how many those were.
+
+    One in the middle of a step comes to the end of that step.
+    """
+    ids = _workflows_of(client, _NOT_ENDED, repository, name)
+    client.cancel_workflows(ids)
+    return len(ids)
+
+
 def delete_workflows(client: DBOSClient, repository: int, name: str) -> int:
     """Delete the workflows of the repository that have ended, with all that their steps wrote
     down; gives how many those were."""
-    ids = list(_workflows_of(client, repository, name))
+    ids = _workflows_of(client, _ENDED, repository, name)
     for start in range(0, len(ids), _PAGE):
         client.delete_workflows(ids[start : start + _PAGE])
     return len(ids)
 
 
-def _workflows_of(client: DBOSClient, repository: int, name: str) -> Iterator[str]:
+def _workflows_of(client: DBOSClient, statuses: list[str], repository: int, name: str) -> list[str]:
+    found: list[str] = []
     offset = 0
     while True:
-        page = client.list_workflows(status=_ENDED, limit=_PAGE, offset=offset, load_output=False)
-        for workflow in page:
-            if _is_about(workflow.input, repository, name):
-                yield workflow.workflow_id
+        page = client.list_workflows(status=statuses, limit=_PAGE, offset=offset, load_output=False)
+        found += [one.workflow_id for one in page if _is_about(one.input, repository, name)]
         if len(page) < _PAGE:
-            return
+            return found
         offset += _PAGE
 
 

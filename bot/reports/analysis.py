@@ -22,7 +22,7 @@ from bot.reports.discussion import discussion
 from bot.reports.findings import sentence_of
 from bot.reports.report import Report
 from bot.reports.summary import join_sentences, tag_names
-from checks.core.finding import Location, Message, Side
+from checks.core.finding import Finding, Location, Message, Side
 from checks.summary import Analysis
 from checks.summary.model import (
     ChangeStep,
@@ -160,7 +160,8 @@ def document(view: AnalysisReport, words: Catalog, draw: Draw | None = None) -> 
     if draw is not None:
         files.insert(0, _picture(analysis, words, draw))
     yield Folded(words("analysis.heading-files"), tuple(files))
-    excerpts = [block for excerpt in analysis.excerpts for block in _excerpt(excerpt, words)]
+    risks = [risk.finding for risk in analysis.risks]
+    excerpts = [block for excerpt in analysis.excerpts for block in _excerpt(excerpt, risks, words)]
     if excerpts:
         yield Folded(words("analysis.heading-excerpts"), tuple(excerpts))
     if analysis.discussion is not None:
@@ -345,15 +346,22 @@ def _points(card: FileCard, kind: str) -> float:
     return sum(part.points for part in card.parts if part.kind.split("-")[0] == kind)
 
 
-def _excerpt(excerpt: Excerpt, words: Catalog) -> Iterator[Block]:
+def _excerpt(excerpt: Excerpt, risks: list[Finding], words: Catalog) -> Iterator[Block]:
+    """A piece of code, with what rules say of its lines beside them."""
     yield Heading(3, words.style.code(_unqualified(excerpt.symbol)))
     yield Text(_sentence(excerpt.reason, words))
     yield Text(words("analysis.excerpt-part", place=excerpt.location))
+    path, first = excerpt.location.path, excerpt.location.start_line
     lines = []
-    for number, line in enumerate(excerpt.lines, excerpt.location.start_line):
+    for number, line in enumerate(excerpt.lines, first):
         sign = "+" if number in excerpt.changed else " "
         lines.append(sign + line)
-    yield Code(tuple(lines), "diff")
+    notes = []
+    for finding in risks:
+        index = finding.location.start_line - first
+        if finding.location.path == path and 0 <= index < len(lines):
+            notes.append((index, words.message(finding.rule, finding.message)))
+    yield Code(tuple(lines), "diff", path, tuple(notes))
 
 
 def _risks(analysis: Analysis, words: Catalog) -> Iterator[Block]:

@@ -52,10 +52,16 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Raw lines, escaped by whoever writes them."""
+    """Raw lines, escaped by whoever writes them.
+
+    `path` is the file that they are of, whose language colours them. `notes` are sentences about
+    some of the lines, by the line's index.
+    """
 
     lines: tuple[str, ...]
     language: str = ""
+    path: str = ""
+    notes: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from bot.i18n.catalog import TEMPLATES, Catalog
 from bot.i18n.escape import Html, visible
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
+from bot.reports.highlight import code_lines
 
 PAGES = TEMPLATES / "pages"
 # Code spans of our own sentences. What is foreign has no backtick left, `Html` wrote it as an
@@ -71,8 +72,8 @@ def write(block: Block) -> str:
             rows_html = "".join(_row(row) for row in rows)
             table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows_html}</tbody></table>"
             return f'<div class="wide" tabindex="0">{table}</div>'
-        case Code(lines, language):
-            return _code(lines, language)
+        case Code():
+            return _code(block)
         case Folded(title, blocks):
             return f"<details><summary>{_spans(title)}</summary>\n{body(blocks)}</details>"
         case Picture(svg, alt):
@@ -131,13 +132,18 @@ def _lines(text: str) -> str:
 _DIFF = {"+": "ins", "-": "del", "@": "at"}
 
 
-def _code(lines: tuple[str, ...], language: str) -> str:
+def _code(block: Code) -> str:
     """A block of code. A diff has its added and removed lines marked."""
-    escaped = [html.escape(visible(line, keep="\t")) for line in lines]
-    if language != "diff":
-        return f'<pre tabindex="0"><code>{chr(10).join(escaped)}</code></pre>'
+    lines = [visible(line, keep="\t") for line in block.lines]
+    if block.language != "diff":
+        coloured = code_lines(lines, block.path)
+        return f'<pre tabindex="0"><code>{chr(10).join(coloured)}</code></pre>'
+    coloured = code_lines([line[1:] for line in lines], block.path)
+    notes = dict(block.notes)
     marked = []
-    for line in escaped:
+    for index, (line, code) in enumerate(zip(lines, coloured, strict=True)):
         kind = _DIFF.get(line[:1], "same")
-        marked.append(f'<span class="{kind}">{line or " "}</span>')
+        marked.append(f'<span class="{kind}">{html.escape(line[:1]) or " "}{code}</span>')
+        if index in notes:
+            marked.append(f'<span class="beside">{_spans(notes[index])}</span>')
     return f'<pre class="diff" tabindex="0"><code>{"".join(marked)}</code></pre>'

@@ -33,8 +33,8 @@ def write(block: Block) -> str:
         case Table(header, rows):
             lines = [_row(header), _row(("---",) * len(header)), *(_row(row) for row in rows)]
             return "\n".join(lines)
-        case Code(lines, language):
-            return fence(lines, language)
+        case Code(lines, language, _, notes):
+            return "\n".join([fence(lines, language), *_items(tuple(n for _, n in notes), False)])
         case Folded(title, blocks):
             inner = "\n\n".join(write(b) for b in blocks if not isinstance(b, Picture))
             return f"<details>\n<summary>{title}</summary>\n\n{inner}\n\n</details>"

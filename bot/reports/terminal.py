@@ -94,14 +94,21 @@ class _Writer:
                     yield from self._wrap(item.replace("\n", " "), lead, " " * len(lead))
             case Table(header, rows):
                 yield from self._table(header, rows)
-            case Code(lines, _):
-                yield from ("    " + visible(line, keep="\t") for line in lines)
+            case Code():
+                yield from self._code(block)
             case Folded(title, blocks):
                 yield title
                 for inner in blocks:
                     yield from self.write(inner)
             case Picture():
                 return
+
+    def _code(self, block: Code) -> Iterator[str]:
+        notes = dict(block.notes)
+        for index, line in enumerate(block.lines):
+            yield "    " + visible(line, keep="\t")
+            if index in notes:
+                yield from self._wrap(notes[index], "    ^ ", "      ")
 
     def _heading(self, level: int, heading: str, mark: str) -> Iterator[str]:
         if level > 2:

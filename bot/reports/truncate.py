@@ -71,7 +71,7 @@ def _prefixes(block: Block) -> Iterator[Block]:
         case Folded(_, blocks):
             for count in _lengths(len(blocks)):
                 yield replace(block, blocks=blocks[:count])
-        case Code(lines, _):
+        case Code(lines):
             for count in _lengths(len(lines)):
                 yield replace(block, lines=lines[:count])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import httpx
 import pytest
 import sqlalchemy as sa
@@ -117,6 +119,29 @@ def test_what_went_is_deleted(fake, bot, shown, event):
     until(lambda: page(bot, repo).status_code == 404)
     until(lambda: not any(kept(bot, repo.full_name)))
     until(lambda: not clone.exists())
+
+
+def test_what_went_in_the_middle_of_a_review_is_deleted(fake, bot, shown):
+    """The review is cancelled, and what its last step still writes goes some seconds later."""
+    repo, before = shown, ended_changes(bot)
+    begun, gone_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        gone_on.wait(60)
+
+    fake.fault("POST", "/check-runs$", wait)
+    second = repo.git.commit("second", {"engine/second.py": "x = 1\n"}, parent="main")
+    people.open_pull(fake, repo, "second")
+    assert begun.wait(60)
+    people.webhook(fake, repo, "repository", {"action": "deleted"}, "ada")
+    until(lambda: ended_changes(bot) > before)
+    gone_on.set()
+    # The second look.
+    until(lambda: ended_changes(bot) > before + 1)
+    assert not any(kept(bot, repo.full_name))
+    assert page(bot, repo).status_code == 404
+    assert [run.status for run in repo.check_runs if run.head_sha == second] == ["in_progress"]
 
 
 def test_a_suspended_installation_closes_all_of_its_pages(fake, bot, shown):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sqlite3
+import tarfile
 import time
 from contextlib import closing
 from pathlib import Path
@@ -119,6 +121,32 @@ def test_what_is_old_goes_and_one_repository_goes_whole(configured, capfd):
 
 @pytest.mark.parametrize("data", [b"", b"no archive", b"\x1f\x8b\x08\x00"])
 def test_what_is_no_backup_is_said_in_a_sentence(configured, capfd, data):
+    (configured / "x").write_bytes(data)
+    assert main(["data", "restore", str(configured / "x"), "--lang", "en"]) == 2
+    assert "no whole backup" in capfd.readouterr().err
+
+
+def _member(name: str, kind: bytes = tarfile.REGTYPE, linked: str = "") -> bytes:
+    """An archive of one member."""
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname, member.size = kind, linked, 4 if kind == tarfile.REGTYPE else 0
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as archive:
+        archive.addfile(member, io.BytesIO(b"data"))
+    return made.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        _member("../outside"),
+        _member("/tmp/../outside"),
+        _member("inside", tarfile.SYMTYPE, "/etc/passwd"),
+        _member("inside", tarfile.LNKTYPE, "../outside"),
+        _member("inside", tarfile.FIFOTYPE),
+    ],
+)
+def test_a_backup_that_reaches_out_is_refused(configured, capfd, data):
     (configured / "x").write_bytes(data)
     assert main(["data", "restore", str(configured / "x"), "--lang", "en"]) == 2
     assert "no whole backup" in capfd.readouterr().err
