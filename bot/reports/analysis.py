@@ -360,8 +360,14 @@ def _excerpt(excerpt: Excerpt, risks: list[Finding], words: Catalog) -> Iterator
     for finding in risks:
         index = finding.location.start_line - first
         if finding.location.path == path and 0 <= index < len(lines):
-            notes.append((index, words.message(finding.rule, finding.message)))
+            notes.append((index, _note(finding, words)))
     yield Code(tuple(lines), "diff", path, tuple(notes))
+
+
+def _note(finding: Finding, words: Catalog) -> str:
+    severity = Escaped(words(f"report.severity-{finding.level}"))
+    said = Escaped(words.message(finding.rule, finding.message))
+    return words("analysis.excerpt-note", severity=severity, said=said, rule=finding.rule)
 
 
 def _risks(analysis: Analysis, words: Catalog) -> Iterator[Block]:
