@@ -76,14 +76,7 @@ class FakeGitHub:
     def __init__(self, directory: Path, key: rsa.RSAPrivateKey | None = None) -> None:
         self.directory = directory
         self.lock = threading.RLock()
-        key = key or _usual_key()
-        pem = (
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.TraditionalOpenSSL,
-            serialization.NoEncryption(),
-        )
-        self.private_key = key.private_bytes(*pem).decode()
-        self._public_key = key.public_key()
+        self.use_key(key or _usual_key())
         self.app_id = 4242
         self.slug = "specbot"
         self.bot = state.User("specbot[bot]", "Bot")
@@ -138,6 +131,16 @@ class FakeGitHub:
         return next((i for i in self.installations if repo in i.repositories), None)
 
     # Requests
+
+    def use_key(self, key: rsa.RSAPrivateKey) -> None:
+        """The App's key from now on; one before is refused."""
+        pem = (
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.TraditionalOpenSSL,
+            serialization.NoEncryption(),
+        )
+        self.private_key = key.private_bytes(*pem).decode()
+        self._public_key = key.public_key()
 
     def fault(
         self,

@@ -9,7 +9,6 @@ bot is killed. `--faults N` says how many there are.
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import subprocess
 import sys
@@ -18,7 +17,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -29,7 +27,7 @@ from bot.db.engine import engine_for
 from tests.fake_github import Answer
 from tests.workflows.crash_story import PER_PULL, Story
 from tests.workflows.crashes import Trial, Zygote, stage
-from tests.workflows.databases import _end_with_us, until
+from tests.workflows.databases import kill_server
 
 _METHODS = ("GET", "POST", "PATCH", "PUT")
 _AWAY = 3.0
@@ -123,24 +121,10 @@ class FaultTrial(Trial):
 
     def _restarted(self) -> None:
         """PostgreSQL ends at once, as in a power cut, and starts again."""
-        engine = engine_for(self.bot.database)
-        try:
-            with engine.connect() as connection:
-                data = Path(connection.execute(sa.text("SHOW data_directory")).scalar_one())
-        except sa.exc.SQLAlchemyError:
-            return
-        finally:
-            engine.dispose()
-        command = (data / "postmaster.opts").read_text().replace('"', "").split()
-        process = int((data / "postmaster.pid").read_text().split()[0])
-        os.kill(process, signal.SIGQUIT)
-        until(lambda: not (data / "postmaster.pid").exists() or _is_gone(process), 30)
-        time.sleep(self.chance.uniform(0.0, _AWAY))
-        user: dict[str, Any] = (
-            {} if os.getuid() else {"user": "postgres", "group": "postgres", "extra_groups": []}
-        )
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": data}
-        self.servers.append(subprocess.Popen(command, preexec_fn=_end_with_us, **quiet, **user))
+        with suppress(sa.exc.SQLAlchemyError):
+            stopped = kill_server(self.bot.database)
+            time.sleep(self.chance.uniform(0.0, _AWAY))
+            self.servers.append(stopped.start())
 
     def _end(self, story: Story) -> None:
         """What was not delivered, and what ended in an error, is waited for too: it is done again."""
@@ -168,14 +152,6 @@ class FaultTrial(Trial):
             with suppress(ProcessLookupError):
                 server.send_signal(signal.SIGINT)
             server.wait()
-
-
-def _is_gone(process: int) -> bool:
-    """Whether it has ended, whether or not its parent asked how."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rsplit(") ", 1)[1][0] == "Z"
-    except OSError:
-        return True
 
 
 @contextmanager

@@ -126,7 +126,7 @@ def test_what_is_no_backup_is_said_in_a_sentence(configured, capfd, data):
     assert "no whole backup" in capfd.readouterr().err
 
 
-def _member(name: str, kind: bytes = tarfile.REGTYPE, linked: str = "") -> bytes:
+def _archive(name: str, kind: bytes, linked: str) -> bytes:
     """An archive of one member."""
     member = tarfile.TarInfo(name)
     member.type, member.linkname, member.size = kind, linked, 4 if kind == tarfile.REGTYPE else 0
@@ -137,16 +137,16 @@ def _member(name: str, kind: bytes = tarfile.REGTYPE, linked: str = "") -> bytes
 
 
 @pytest.mark.parametrize(
-    "data",
+    ("name", "kind", "linked"),
     [
-        _member("../outside"),
-        _member("/tmp/../outside"),
-        _member("inside", tarfile.SYMTYPE, "/etc/passwd"),
-        _member("inside", tarfile.LNKTYPE, "../outside"),
-        _member("inside", tarfile.FIFOTYPE),
+        ("../outside", tarfile.REGTYPE, ""),
+        ("/tmp/../outside", tarfile.REGTYPE, ""),
+        ("inside", tarfile.SYMTYPE, "/etc/passwd"),
+        ("inside", tarfile.LNKTYPE, "../outside"),
+        ("inside", tarfile.FIFOTYPE, ""),
     ],
 )
-def test_a_backup_that_reaches_out_is_refused(configured, capfd, data):
-    (configured / "x").write_bytes(data)
+def test_a_backup_that_reaches_out_is_refused(configured, capfd, name, kind, linked):
+    (configured / "x").write_bytes(_archive(name, kind, linked))
     assert main(["data", "restore", str(configured / "x"), "--lang", "en"]) == 2
     assert "no whole backup" in capfd.readouterr().err
