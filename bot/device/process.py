@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import bot
+from bot.device.workspace import cache_folder
 from bot.kernels import confine
 
 Json = dict[str, Any]
@@ -60,10 +61,18 @@ def run_job(job: Json, folder: Path, silence: float) -> JobResult:
         (folder / name).mkdir(parents=True, exist_ok=True)
     events = folder / "events.jsonl"
     path = folder / "job.json"
+    # What other jobs of the run left, and the libraries of earlier runs.
+    readable = (folder.parents[1], cache_folder())
     path.write_text(json.dumps(job | {"events": str(events)}), encoding="utf-8")
     with (folder / "said").open("wb") as said:
         process = subprocess.Popen(
-            [*confine.prefix("cpu", folder), sys.executable, "-m", "kernels.emulator", str(path)],
+            [
+                *confine.prefix("cpu", folder, readable),
+                sys.executable,
+                "-m",
+                "kernels.emulator",
+                str(path),
+            ],
             cwd=folder,
             env=_environment(folder, job),
             stdin=subprocess.DEVNULL,

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
+import bot
 from checks.kernelrun.model import Confinement
 
 LARGEST_FILE = 1 << 30
@@ -35,6 +36,30 @@ _PASSED = (
     "NVIDIA_DRIVER_CAPABILITIES",
     "CC",
 )
+# Programs and libraries, and what they look up to find each other.
+_SYSTEM = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/opt/intel",
+    "/opt/rocm",
+    "/sys",
+    "/etc/alternatives",
+    "/etc/group",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/nsswitch.conf",
+    "/etc/passwd",
+)
+_TOOLKITS = ("CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH")
+_PACKAGES = ("bot", "checks", "kernels", "templates")
+# NVIDIA's, AMD's and Intel's, Ascend's.
+_ACCELERATORS = ("nvidia*", "dri", "kfd", "davinci*", "devmm_svm", "hisi_hdc")
 _NO_NETWORK = ("unshare", "--user", "--map-current-user", "--net")
 # With a PID namespace whatever the code starts ends with it. A shell is its first process, because
 # the kernel sends that one no default-action signal: the process under test must be another, to die
@@ -88,9 +113,10 @@ def _works(command: list[str]) -> bool:
         return False
 
 
-def prefix(device: str, folder: Path) -> list[str]:
-    """What to put before a command so that it runs confined, able to write to `folder`."""
-    return _ways(folder)[_strongest(device)]
+def prefix(device: str, folder: Path, readable: Iterable[Path] = ()) -> list[str]:
+    """What to put before a command so that it runs confined, able to write to `folder` and to read
+    what is in the folders `readable`."""
+    return _ways(folder, readable)[_strongest(device)]
 
 
 def hide(paths: Iterable[Path]) -> None:
@@ -99,19 +125,42 @@ def hide(paths: Iterable[Path]) -> None:
     _HIDDEN[:] = paths
 
 
-def _ways(folder: Path) -> list[list[str]]:
+def _ways(folder: Path, readable: Iterable[Path] = ()) -> list[list[str]]:
     """The ways to confine a command, from the strongest to none at all."""
-    masks: list[str] = []
+    bwrap = ["bwrap", "--proc", "/proc", "--dev", "/dev", "--dir", "/tmp", *_devices()]
+    seen = [*_seen(), *(path for path in readable if path.exists())]
+    for path in seen:
+        bwrap += ["--ro-bind", str(path), str(path)]
     for path in _HIDDEN:
-        if path.is_dir():
-            masks += ["--tmpfs", str(path)]
-        else:
-            masks += ["--ro-bind", "/dev/null", str(path)]
-    bwrap = ["bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--tmpfs", "/dev/shm"]
-    bwrap += ["--proc", "/proc", *masks, "--bind", str(folder), str(folder)]
+        if any(path.is_relative_to(shown) for shown in seen):
+            bwrap += (
+                ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path)]
+            )
+    bwrap += ["--bind", str(folder), str(folder), "--remount-ro", "/"]
     bwrap += ["--unshare-net", "--unshare-pid", "--unshare-ipc"]
     bwrap += ["--die-with-parent", "--new-session"]
     return [bwrap, list(_NO_ESCAPE), list(_NO_NETWORK), []]
+
+
+def _seen() -> list[Path]:
+    """What code under test may read besides its own folder: the system's programs and libraries,
+    the interpreter, and our packages. No home, no data, no socket is among them.
+    """
+    named = [value for name in _TOOLKITS for value in os.environ.get(name, "").split(os.pathsep)]
+    toolkits = [Path(value) for value in named if value.startswith("/")]
+    interpreter = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.base_prefix).resolve()]
+    packages = [Path(bot.__file__).resolve().parents[1] / name for name in _PACKAGES]
+    found: list[Path] = []
+    for path in (*map(Path, _SYSTEM), *toolkits, *interpreter, *packages):
+        if path.exists() and not any(path.is_relative_to(above) for above in found):
+            found.append(path)
+    return found
+
+
+def _devices() -> list[str]:
+    """Accelerators; what else there is of devices, `--dev` makes anew."""
+    found = [path for pattern in _ACCELERATORS for path in sorted(Path("/dev").glob(pattern))]
+    return [word for path in found for word in ("--dev-bind", str(path), str(path))]
 
 
 def confinement(device: str) -> Confinement:

@@ -4,6 +4,7 @@ real GPU."""
 from __future__ import annotations
 
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 
@@ -44,7 +45,8 @@ def reads_the_key():
 
 
 def reads_the_data():
-    return any(path.is_file() for path in Path(DATA).rglob("*"))
+    own = Path.cwd().parent
+    return any(path.is_file() and not path.is_relative_to(own) for path in Path(DATA).rglob("*"))
 
 
 def asks_the_bot():
@@ -60,11 +62,28 @@ def has_its_settings():
     return any(name.startswith("SPECBOT") for name in os.environ)
 
 
+def sees_a_home():
+    return any(Path(HOME).iterdir())
+
+
+def sees_a_socket():
+    return any(path.is_socket() for folder in ("/run", "/var", "/tmp") for path in Path(folder).rglob("*"))
+
+
 def leaves_something():
     return Path(OUTSIDE).write_text("was here")
 
 
-TRIES = (reads_the_key, reads_the_data, asks_the_bot, sees_the_bot, has_its_settings, leaves_something)
+TRIES = (
+    reads_the_key,
+    reads_the_data,
+    asks_the_bot,
+    sees_the_bot,
+    has_its_settings,
+    sees_a_home,
+    sees_a_socket,
+    leaves_something,
+)
 
 
 def can(what):
@@ -86,22 +105,32 @@ def test_what_a_stranger_can_do(fake, bot, engine, tmp_path, monkeypatch):
     source = TRIES.replace("KEY", repr(str(bot.directory / "key.pem"))).replace(
         "PORT", str(bot.port)
     )
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "notes.txt").write_text("private")
+    source = source.replace("HOME", repr(str(home)))
     source = source.replace("DATA", repr(str(bot.directory / "data"))).replace(
         "OUTSIDE", repr(str(outside))
     )
     bot.start(SPECBOT_LOCAL_KERNELS="cpu")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+        _nothing_works(fake, bot, engine, source, outside)
+        here: dict[str, object] = {}
+        exec(source, here)
+        monkeypatch.setenv("SPECBOT_PORT", str(bot.port))
+        assert [what.__name__ for what in here["TRIES"] if here["can"](what)] == [
+            t.__name__ for t in here["TRIES"]
+        ]
+
+
+def _nothing_works(fake, bot, engine, source, outside):
     pull = fork_pull(fake, engine)
     head = pull.head_repo.git.commit("feature", {"kernels/twice/__init__.py": source})
     people.push(fake, engine, pull, head, send=False)
     ask(fake, engine, pull, f"/kernels {head}")
     assert ended(engine, pull).title == "No kernel got worse", pull.comments[-1].body
     assert not outside.exists()
-    here: dict[str, object] = {}
-    exec(source, here)
-    monkeypatch.setenv("SPECBOT_PORT", str(bot.port))
-    assert [what.__name__ for what in here["TRIES"] if here["can"](what)] == [
-        t.__name__ for t in here["TRIES"]
-    ]
 
 
 @pytest.mark.skipif(not Path("/dev/nvidiactl").exists(), reason="no GPU")
