@@ -19,8 +19,8 @@ _MOST_FILES_NAMED = 4
 _AT_ERROR = (Advice.FIX_BUILD, Advice.RUN_LINTER, Advice.LOOK_AT_ERROR)
 _LIMITED = ("registry-limit",)
 _REGISTRY = ("registry",)
-_NO_RIGHT = ("credentials", "github-refused", "hub-refused")
-_COMMUNICATION = ("collective", "collective-code", "nccl-warning", "gloo")
+_NO_RIGHT = ("cloud-refused", "credentials", "github-refused", "hub-refused")
+_COMMUNICATION = ("collective", "collective-code", "collective-failed", "nccl-warning", "gloo")
 _UNITTEST = re.compile(r"^(?P<name>test\w*) \((?P<module>[^)]{1,200})\)$")
 _LINT_COMMANDS = (
     (re.compile(r"(?i)would reformat|black"), "black ."),

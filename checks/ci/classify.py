@@ -67,8 +67,13 @@ class Rule:
         return re.compile(self.exception) if self.exception else None
 
     def match(self, line: str) -> re.Match[str] | None:
-        """The match in a cleaned line, or None."""
+        """The match in a cleaned line, or None.
+
+        A tool indents what it repeats of another: such a line is tried without its indentation too.
+        """
         match = self.pattern.search(line)
+        if match is None and line[:1].isspace():
+            match = self.pattern.search(line.lstrip())
         if match is not None and self.unless is not None and self.unless.search(line):
             return None
         return match

@@ -10,16 +10,20 @@ from checks.ci.report import LogLine
 
 _RAISED_FROM = "The above exception was the direct cause of the following exception:"
 _EXCEPTION = re.compile(r"^(?:[\w.]{1,120}\.)?[A-Z]\w{0,60}(?:Error|Exception): \S")
-# A tool reports that its process was killed; the process's own word stands before.
-_OWN_WORD = {"step-killed": "killed"}
+# A tool speaks for another: that its process was killed, or how many tests failed. The other's own
+# word stands before, at most so many lines.
+_OWN_WORD = {"step-killed": ("killed",), "test-tally": ("assertion", "exception")}
+_REACH = {"step-killed": 40, "test-tally": 2_000}
+# What was tested, or installed, while something failed.
+_NAMING = ("test-file-failed", "pip")
 
 
-def own_word(top: Match, scanned: Scan, around: Sequence[LogLine]) -> LogLine:
+def own_word(top: Match, scanned: Scan) -> LogLine:
     """The line of `top`, or what the process said for which a tool speaks there."""
-    nearby = {line.number for line in around}
+    speakers = _OWN_WORD.get(top.rule.name, ())
     for match in scanned.matches:
-        speaks_for_it = match.rule.name == _OWN_WORD.get(top.rule.name)
-        if speaks_for_it and match.line.number in nearby:
+        distance = abs(top.line.number - match.line.number)
+        if match.rule.name in speakers and distance <= _REACH[top.rule.name]:
             return match.line
     return top.line
 
@@ -27,13 +31,14 @@ def own_word(top: Match, scanned: Scan, around: Sequence[LogLine]) -> LogLine:
 def naming_line(scanned: Scan, around: Sequence[LogLine]) -> LogLine | None:
     """The line in which a program names the failure itself, or None.
 
-    That is what it raised from other exceptions, or which test file it says to have failed.
+    That is what it raised from other exceptions, which test file it says to have failed, or which
+    package could not be built.
     """
     raised = _raised_from(around)
     if raised is not None:
         return raised
     for match in scanned.matches:
-        if match.rule.name == "test-file-failed":
+        if match.rule.name in _NAMING:
             return match.line
     return None
 

@@ -41,6 +41,8 @@ _LAYER = re.compile(
             r"|BUILD(?:STDERR|STDOUT):\s?|(?:\s{0,4}[│┃]\s?){1,4}(?=\S)",
             # docker compose, foreman, Buildkite's copies
             r"[a-zA-Z][\w.\-]{0,60}\s{1,30}\|\s{1,2}(?=\S)|\s{0,4}\|\s(?=\S)",
+            # Kubernetes jobs, MPI operators: `llama-train-worker-1: `
+            r"[a-z][a-z0-9]{0,30}(?:-[a-z0-9]{1,30}){1,8}-\d{1,4}:\s{1,2}(?=\S)",
             # BuildKit: `#55 12.3 `, `#55 ERROR: `, and its excerpt at the end (`0.512 E: ...`)
             r"#\d{1,4} (?:\d{1,6}\.\d{1,3} )?|\d{1,6}\.\d{2,4} (?=\S)",
             # vLLM's logger: `ERROR 05-06 18:35:46 [core.py:790] `

@@ -67,9 +67,9 @@ def _killed_job(top: Match, tests: tuple[ObservedFailure, ...], scanned: Scan) -
 
 def _failed_job(stream: BinaryIO, scanned: Scan, top: Match) -> ObservedFailure:
     stream.seek(0)
-    number = top.line.number
+    key = own_word(top, scanned)
+    number = key.number
     around = tuple(lines_between(stream, max(1, number - BEFORE), number + AFTER))
-    key = own_word(top, scanned, around)
     return ObservedFailure(
         category=_category(top, scanned),
         error=_text(key),

@@ -98,3 +98,33 @@ def test_a_device_that_failed_before_a_test_that_says_nothing():
 def test_a_test_that_says_something_speaks_for_itself():
     failure = main_failure(BARE.replace("AssertionError\n", "AssertionError: 3 != 4\n"))
     assert failure.test == "test_gather (__main__.TestGroup)"
+
+
+TALLY = """\
+Error:
+SamplerTest#test_rejects:
+Sampler::Template::Error: undefined method 'to_rows' for an instance of Sampler::Batch
+    lib/sampler/batch.rb:42:in 'render'
+
+116 runs, 259 assertions, 0 failures, 1 errors, 0 skips
+ERROR: Command failed:"""
+
+WHEEL = """\
+      CMake Error at /opt/python/share/cmake/LoadDevice.cmake:70 (message):
+        No architecture was given.
+      error: command '/opt/python/bin/cmake' failed with exit code 1
+  ERROR: Failed building wheel for engine-ops
+Failed to build engine-ops"""
+
+
+def test_a_tally_of_tests_is_not_quoted_where_an_error_stands_before_it():
+    failure = main_failure(TALLY)
+    assert failure.category is Category.TEST_FAILURE
+    assert failure.error.startswith("Sampler::Template::Error: undefined method 'to_rows'")
+
+
+def test_what_failed_inside_of_an_installation_and_what_was_installed():
+    failure = main_failure(WHEEL)
+    assert failure.category is Category.BUILD_ERROR
+    assert failure.error.startswith("CMake Error at /opt/python")
+    assert named(failure) == ["  ERROR: Failed building wheel for engine-ops"]
