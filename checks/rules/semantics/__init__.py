@@ -21,6 +21,7 @@ from checks.rules.semantics import (
     step_idx,
     unadjusted_limit,
     unaffected_sibling,
+    unconverted_number,
     uncorrected_copy,
     undefined_name,
     wrong_fixture,
@@ -47,4 +48,5 @@ RULES: tuple[Check, ...] = (
     dropped_value,
     decided_by_type,
     borrowed_container,
+    unconverted_number,
 )
