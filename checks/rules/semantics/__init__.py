@@ -24,6 +24,7 @@ from checks.rules.semantics import (
     unconverted_number,
     uncorrected_copy,
     undefined_name,
+    unfit_format,
     wrong_fixture,
 )
 
@@ -49,4 +50,5 @@ RULES: tuple[Check, ...] = (
     decided_by_type,
     borrowed_container,
     unconverted_number,
+    unfit_format,
 )
