@@ -95,3 +95,21 @@ def _is_whole_word(data: bytes, start: int, end: int) -> bool:
     if start > 0 and data[start - 1] in _WORD_BYTES:
         return False
     return end >= len(data) or data[end] not in _WORD_BYTES
+
+
+def one_slip_apart(first: str, second: str) -> bool:
+    """Whether two words differ by one slip of the finger: a letter that is left out, added or
+    another one, or two that changed places."""
+    if first == second:
+        return False
+    start = 0
+    while start < min(len(first), len(second)) and first[start] == second[start]:
+        start += 1
+    end = 0
+    while end < min(len(first), len(second)) - start and first[-1 - end] == second[-1 - end]:
+        end += 1
+    rest = first[start : len(first) - end]
+    other = second[start : len(second) - end]
+    if len(rest) == len(other) == 2:
+        return rest == other[::-1]
+    return max(len(rest), len(other)) == 1
