@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 _WORD_BYTES = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def may_contain(text: str | bytes, *words: str) -> bool:
@@ -95,6 +96,11 @@ def _is_whole_word(data: bytes, start: int, end: int) -> bool:
     if start > 0 and data[start - 1] in _WORD_BYTES:
         return False
     return end >= len(data) or data[end] not in _WORD_BYTES
+
+
+def name_parts(name: str) -> list[str]:
+    """The words that a name is made of, in small letters: `max_seqLens2` is max, seq, lens, 2."""
+    return [part.lower() for part in _PART.findall(name)]
 
 
 def one_slip_apart(first: str, second: str) -> bool:

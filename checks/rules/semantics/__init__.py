@@ -17,6 +17,7 @@ from checks.rules.semantics import (
     outdated_test,
     rank_argument,
     rank_gate,
+    repeated_value,
     shared_element,
     step_idx,
     unadjusted_limit,
@@ -51,4 +52,5 @@ RULES: tuple[Check, ...] = (
     borrowed_container,
     unconverted_number,
     unfit_format,
+    repeated_value,
 )
