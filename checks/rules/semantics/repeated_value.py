@@ -65,9 +65,12 @@ def _repetitions(first: Stmt, second: Stmt, changed: ChangedFunction) -> Iterato
 
 
 def _gives_same(first: Assign, second: Assign) -> bool:
-    if first.op != "=" or second.op != "=" or isinstance(first.value, E.Name):
+    if first.op != "=" or second.op != "=" or first.value is None:
         return False
-    return first.value is not None and equal_code(first.value, second.value)
+    # What the first assignment changes is another value in the second.
+    if isinstance(first.value, E.Name) or first.target in E.walk(first.value):
+        return False
+    return equal_code(first.value, second.value)
 
 
 def _differing_words(first: E.Expr, second: E.Expr) -> tuple[str, str] | None:
