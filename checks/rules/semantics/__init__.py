@@ -26,6 +26,7 @@ from checks.rules.semantics import (
     uncorrected_copy,
     undefined_name,
     unfit_format,
+    unhashable_key,
     wrong_fixture,
 )
 
@@ -53,4 +54,5 @@ RULES: tuple[Check, ...] = (
     unconverted_number,
     unfit_format,
     repeated_value,
+    unhashable_key,
 )
