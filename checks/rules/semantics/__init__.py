@@ -26,6 +26,7 @@ from checks.rules.semantics import (
     uncorrected_copy,
     undefined_name,
     unfit_format,
+    unformatted_text,
     unhashable_key,
     wrong_fixture,
 )
@@ -55,4 +56,5 @@ RULES: tuple[Check, ...] = (
     unfit_format,
     repeated_value,
     unhashable_key,
+    unformatted_text,
 )
