@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 _WORD_BYTES = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def may_contain(text: str | bytes, *words: str) -> bool:
@@ -95,3 +96,26 @@ def _is_whole_word(data: bytes, start: int, end: int) -> bool:
     if start > 0 and data[start - 1] in _WORD_BYTES:
         return False
     return end >= len(data) or data[end] not in _WORD_BYTES
+
+
+def name_parts(name: str) -> list[str]:
+    """The words that a name is made of, in small letters: `max_seqLens2` is max, seq, lens, 2."""
+    return [part.lower() for part in _PART.findall(name)]
+
+
+def one_slip_apart(first: str, second: str) -> bool:
+    """Whether two words differ by one slip of the finger: a letter that is left out, added or
+    another one, or two that changed places."""
+    if first == second:
+        return False
+    start = 0
+    while start < min(len(first), len(second)) and first[start] == second[start]:
+        start += 1
+    end = 0
+    while end < min(len(first), len(second)) - start and first[-1 - end] == second[-1 - end]:
+        end += 1
+    rest = first[start : len(first) - end]
+    other = second[start : len(second) - end]
+    if len(rest) == len(other) == 2:
+        return rest == other[::-1]
+    return max(len(rest), len(other)) == 1

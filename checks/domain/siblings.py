@@ -11,10 +11,9 @@ from pathlib import PurePosixPath
 from checks.core.change import ChangeSet
 from checks.core.config import Config, matches
 from checks.core.finding import Side
+from checks.core.words import name_parts
 from checks.lang.ir.source_file import Function, SourceFile, group_by
 
-# The words of a name: `MetaxModelRunner` is `Metax Model Runner`.
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\"[^\"\n]*\"|'[^'\n]*'|[^\s\w]")
 _ALWAYS_HARDWARE = frozenset({"gpu", "cuda", "intel"})
 
@@ -49,7 +48,7 @@ class HardwareNames:
     def plain(self, name: str) -> PlainName:
         """The words of `name` without those of hardware: `MetaxModelRunner` and `GPUModelRunner`
         are the same."""
-        words = [word.lower() for word in _WORD.findall(name)]
+        words = name_parts(name)
         return tuple(word for word in words if word not in self.hardware)
 
     def of_path(self, path: str) -> tuple[PlainName, ...]:

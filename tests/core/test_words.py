@@ -2,7 +2,13 @@
 
 import pytest
 
-from checks.core.words import contains_word, find_word, has_word, may_contain
+from checks.core.words import (
+    contains_word,
+    find_word,
+    has_word,
+    may_contain,
+    one_slip_apart,
+)
 
 
 @pytest.mark.parametrize(
@@ -31,3 +37,21 @@ def test_what_may_be_contained_is_asked_for_in_text_and_bytes():
     assert may_contain("stop_k", "top")
     assert may_contain(b"stop_k", "top", "_k")
     assert not may_contain(b"stop_k", "top", "seed")
+
+
+@pytest.mark.parametrize(
+    ("second", "is_slip"),
+    [
+        ("us_tp", True),
+        ("use__tp", True),
+        ("use_dp", True),
+        ("ues_tp", True),
+        ("use_tp", False),
+        ("us_dp", False),
+        ("tp_use", False),
+        ("", False),
+    ],
+)
+def test_one_slip_is_one_letter_or_two_that_changed_places(second, is_slip):
+    assert one_slip_apart("use_tp", second) is is_slip
+    assert one_slip_apart(second, "use_tp") is is_slip

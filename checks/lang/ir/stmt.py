@@ -179,6 +179,22 @@ def _guarded_in(
                     yield from _guarded_in(part, guards, loops)
 
 
+def blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
+    """`body` and every block inside it."""
+    yield body
+    for stmt in body:
+        match stmt:
+            case If(then=then, orelse=orelse):
+                yield from blocks(then)
+                yield from blocks(orelse)
+            case For(body=inner):
+                yield from blocks(inner)
+            case With(body=inner, parts=parts, kind="with" | "try" | "block" | "lambda"):
+                yield from blocks(inner)
+                for part in parts:
+                    yield from blocks(part)
+
+
 def leaves(body: tuple[Stmt, ...]) -> bool:
     """Whether control never runs off the end of `body`."""
     if not body:

@@ -35,7 +35,7 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
 from checks.core.words import has_word
 from checks.lang.ir import expr as E
-from checks.lang.ir.stmt import Assign, ExprStmt, For, If, Jump, Raise, Return, Stmt, With
+from checks.lang.ir.stmt import Assign, ExprStmt, For, If, Jump, Raise, Return, Stmt, blocks
 
 ID = "kernel.dead-code"
 
@@ -78,22 +78,6 @@ def leaves(stmt: Stmt) -> bool:
     if isinstance(stmt, Jump):
         return stmt.kind in ("break", "continue")
     return isinstance(stmt, Return | Raise)
-
-
-def blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
-    """`body` and every block inside it."""
-    yield body
-    for stmt in body:
-        match stmt:
-            case If(then=then, orelse=orelse):
-                yield from blocks(then)
-                yield from blocks(orelse)
-            case For(body=inner):
-                yield from blocks(inner)
-            case With(body=inner, parts=parts, kind="with" | "try" | "block" | "lambda"):
-                yield from blocks(inner)
-                for part in parts:
-                    yield from blocks(part)
 
 
 def has_effect(stmt: Stmt) -> bool:

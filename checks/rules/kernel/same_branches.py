@@ -37,8 +37,8 @@ from checks.core.code import equal_code
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
 from checks.lang.ir import expr as E
-from checks.lang.ir.stmt import Define, If, Jump, Stmt
-from checks.rules.kernel.dead_code import blocks, has_effect, leaves
+from checks.lang.ir.stmt import Define, If, Jump, Stmt, blocks
+from checks.rules.kernel.dead_code import has_effect, leaves
 
 ID = "kernel.same-branches"
 _CHAINED = re.compile(r"\s*(\}\s*)?(elif|else if)\b")

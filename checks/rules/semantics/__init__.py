@@ -17,12 +17,17 @@ from checks.rules.semantics import (
     outdated_test,
     rank_argument,
     rank_gate,
+    repeated_value,
     shared_element,
     step_idx,
     unadjusted_limit,
     unaffected_sibling,
+    unconverted_number,
     uncorrected_copy,
     undefined_name,
+    unfit_format,
+    unformatted_text,
+    unhashable_key,
     wrong_fixture,
 )
 
@@ -47,4 +52,9 @@ RULES: tuple[Check, ...] = (
     dropped_value,
     decided_by_type,
     borrowed_container,
+    unconverted_number,
+    unfit_format,
+    repeated_value,
+    unhashable_key,
+    unformatted_text,
 )

@@ -4,7 +4,8 @@
 
 Looks at what the change reads of `self`, and, for every attribute and method that it took out of a
 class or renamed, at who still reads it in the class, in those that inherit from it and in those it
-inherits. Reports what none of these classes sets, declares or defines any more.
+inherits. Reports what none of these classes sets, declares or defines any more. Where the change
+sets another attribute that nobody reads and that is one letter apart, the finding stands there.
 
 ## Why it matters
 
@@ -34,11 +35,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from checks.core.change import ChangeSet
 from checks.core.changed import changed_files, changed_functions
 from checks.core.config import Config
-from checks.core.finding import Confidence, Finding, Location, Severity, Side
+from checks.core.finding import (
+    Confidence,
+    Finding,
+    Location,
+    Message,
+    Related,
+    Severity,
+    Side,
+)
+from checks.core.words import one_slip_apart
 from checks.domain.calls.attributes import AttributeRead, Attributes, own_reads
 from checks.domain.calls.classes import Classes
 from checks.eval.interpreter.values import ClassRef
@@ -49,6 +60,7 @@ ID = "sync.unset-attribute"
 _SET = re.compile(
     r"\bself\.(\w+)\s*(?::[^=\n]+)?=(?!=)|^\s+(?:async )?def (\w+)|^    (\w+)\s*[:=]", re.MULTILINE
 )
+_STORED = re.compile(r"\s+self\.(\w+)\s*(?::[^=\n]+)?=(?!=)")
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -58,7 +70,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         place = f"{unit.path} {read.function.qualname}", read.name
         if place not in reported and _is_lacking(read, unit, change):
             reported.add(place)
-            yield _finding(read, unit)
+            yield _finding(read, unit, change)
 
 
 def _new_reads(change: ChangeSet, config: Config) -> Iterator[tuple[AttributeRead, SourceFile]]:
@@ -144,11 +156,29 @@ def _was_lacking(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> bo
     return table.certainly_lacks(ClassRef(owners[0], base_unit), read.name)
 
 
-def _finding(read: AttributeRead, unit: SourceFile) -> Finding:
+def _misspelt(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> tuple[str, int] | None:
+    """The name and line under which the class sets, since the change, what the method reads."""
+    for cls in unit.classes_named.get(read.function.owner, []):
+        for number in range(cls.start_line, cls.end_line + 1):
+            stored = _STORED.match(unit.text(number))
+            if stored is None or not one_slip_apart(stored[1], read.name):
+                continue
+            if change.touches(unit.path, number, number) and not _is_read(stored[1], change):
+                return stored[1], number
+    return None
+
+
+def _is_read(name: str, change: ChangeSet) -> bool:
+    """Whether anything but an assignment to the attribute of `self` names it."""
+    return any(not _STORED.match(found.text) for found in change.head.find(name, "python"))
+
+
+def _finding(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> Finding:
     owner = read.function.owner
-    return Finding.at(
+    place = Location(unit.path, read.line)
+    finding = Finding.at(
         ID,
-        Location(unit.path, read.line),
+        place,
         "unset",
         severity=Severity.BUG,
         confidence=Confidence.HIGH,
@@ -157,3 +187,11 @@ def _finding(read: AttributeRead, unit: SourceFile) -> Finding:
         name=read.name,
         owner=owner,
     )
+    misspelt = _misspelt(read, unit, change)
+    if misspelt is None:
+        return finding
+    args = {"written": misspelt[0], "name": read.name, "at": place}
+    message = Message("misspelt", args)
+    location = Location(unit.path, misspelt[1])
+    moved = replace(finding, location=location, message=message)
+    return moved.with_related(Related(place, Message("read-here", {})))

@@ -1,0 +1,111 @@
+"""Two names that differ in one word get the same value, which has only one of the two words.
+
+## What it does
+
+Looks at neighbouring assignments, of which the change wrote at least one: the targets differ in one
+word (`layer_name`, `step_name`), the values are equal, and they name something with the word of one
+target and nothing with that of the other.
+
+## Why it matters
+
+`PaddlePaddle/FastDeploy#3598` gave `prefilled_layer_name` the text `..._prefilled_step_...` of the
+line below it, so that two signals shared one piece of memory, until #3879.
+
+## Example
+
+```python
+layer_name = f"prefilled_step_{rank}"
+step_name = f"prefilled_step_{rank}"      # copied, and one of them was not adapted
+```
+
+## Known limits
+
+Only one value each is compared, of assignments that follow each other. A value that is a plain
+name is left out: `end = start` is how loops begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from checks.core.change import ChangeSet
+from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.code import equal_code
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Severity
+from checks.core.words import name_parts
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assign, Stmt, blocks
+
+ID = "semantics.repeated-value"
+
+
+def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    """One finding for each pair, at the assignment whose word the value lacks."""
+    for changed in changed_functions(change, config):
+        for body in blocks(changed.head.body):
+            for first, second in pairwise(body):
+                yield from _repetitions(first, second, changed)
+
+
+def _repetitions(first: Stmt, second: Stmt, changed: ChangedFunction) -> Iterator[Finding]:
+    if not isinstance(first, Assign) or not isinstance(second, Assign):
+        return
+    if not changed.touched(first.line, second.end_line) or not _gives_same(first, second):
+        return
+    words = _differing_words(first.target, second.target)
+    if words is None or first.value is None:
+        return
+    named = set(_words_in(first.value))
+    if words[0] in named and words[1] not in named:
+        yield _finding(second, first, words, changed)
+    elif words[1] in named and words[0] not in named:
+        yield _finding(first, second, (words[1], words[0]), changed)
+
+
+def _gives_same(first: Assign, second: Assign) -> bool:
+    if first.op != "=" or second.op != "=" or first.value is None:
+        return False
+    # What the first assignment changes is another value in the second.
+    if isinstance(first.value, E.Name) or first.target in E.walk(first.value):
+        return False
+    return equal_code(first.value, second.value)
+
+
+def _differing_words(first: E.Expr, second: E.Expr) -> tuple[str, str] | None:
+    """The one word in which two dotted targets differ, as each has it."""
+    words = name_parts(E.dotted(first) or "")
+    others = name_parts(E.dotted(second) or "")
+    if len(words) != len(others):
+        return None
+    pairs = [pair for pair in zip(words, others, strict=True) if pair[0] != pair[1]]
+    return pairs[0] if len(pairs) == 1 else None
+
+
+def _words_in(value: E.Expr) -> Iterator[str]:
+    """The words of all names and texts in `value`; those of keywords are the callee's."""
+    for part in E.walk(value):
+        match part:
+            case E.Name(id=text) | E.Attr(name=text) | E.Unknown(text=text):
+                yield from name_parts(text)
+            case E.Const(value=str() as text):
+                yield from name_parts(text)
+            case _:
+                pass
+
+
+def _finding(
+    wrong: Assign, right: Assign, words: tuple[str, str], changed: ChangedFunction
+) -> Finding:
+    return changed.finding(
+        ID,
+        wrong,
+        "repeated",
+        severity=Severity.SUGGESTION,
+        confidence=Confidence.MEDIUM,
+        name=E.dotted(wrong.target),
+        other=E.dotted(right.target),
+        word=words[0],
+        at=Location(changed.unit.path, right.line),
+    )
