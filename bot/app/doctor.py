@@ -6,7 +6,6 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ import httpx
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
+from bot.app.check_result import CheckResult, result
 from bot.app.permissions import events, missing_permissions
 from bot.db.engine import engine_for
 from bot.github import Client, GitHubError
@@ -30,36 +30,22 @@ _SHORTEST_SECRET = 16
 _WINDOW = 3 * 24 * 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """`key` of `templates/words/app.toml` with its arguments; `good` is None for what is only worth
-    knowing."""
-
-    key: str
-    good: bool | None
-    args: dict[str, Any]
-
-
 def run_checks(settings: Settings) -> Iterator[CheckResult]:
     """Every sign, in the order in which one would put things right."""
     yield from _files(settings)
     yield from _secrets(settings)
     yield _database(settings)
     yield from _github(settings)
-    yield _result(
+    yield result(
         "app.oauth" if settings.oauth else "app.oauth-none", True if settings.oauth else None
     )
-
-
-def _result(key: str, good: bool | None, **args: Any) -> CheckResult:
-    return CheckResult(key, good, args)
 
 
 def _files(settings: Settings) -> Iterator[CheckResult]:
     """Files with secrets that other people on the machine can read."""
     for path in (settings.config_file, settings.private_key_file):
         if path is not None and path.exists() and _others_may_read(path):
-            yield _result("app.file-open", False, path=str(path))
+            yield result("app.file-open", False, path=str(path))
 
 
 def _others_may_read(path: Path) -> bool:
@@ -68,7 +54,7 @@ def _others_may_read(path: Path) -> bool:
 
 def _secrets(settings: Settings) -> Iterator[CheckResult]:
     weak = sum(len(s.get_secret_value()) < _SHORTEST_SECRET for s in settings.webhook_secrets)
-    yield _result("app.secret-weak" if weak else "app.secret", not weak, least=_SHORTEST_SECRET)
+    yield result("app.secret-weak" if weak else "app.secret", not weak, least=_SHORTEST_SECRET)
 
 
 def _database(settings: Settings) -> CheckResult:
@@ -83,14 +69,14 @@ def _database(settings: Settings) -> CheckResult:
             connection.execute(sa.text("SELECT 1"))
         engine.dispose()
     except (sa.exc.SQLAlchemyError, ImportError) as error:
-        return _result("app.database-silent", False, reason=redact(str(error).splitlines()[0]))
-    return _result("app.database", True, kind=engine.dialect.name)
+        return result("app.database-silent", False, reason=redact(str(error).splitlines()[0]))
+    return result("app.database", True, kind=engine.dialect.name)
 
 
 def _new_file(folder: Path) -> CheckResult:
     there = next(path for path in (folder, *folder.parents) if path.exists())
     good = there.is_dir() and os.access(there, os.W_OK)
-    return _result("app.database-new" if good else "app.database-nowhere", good, path=str(folder))
+    return result("app.database-new" if good else "app.database-nowhere", good, path=str(folder))
 
 
 def _github(settings: Settings) -> Iterator[CheckResult]:
@@ -102,15 +88,15 @@ def _github(settings: Settings) -> Iterator[CheckResult]:
     try:
         app = client.get("/app")
     except GitHubError as error:
-        yield _result("app.key-refused", False, id=settings.app_id, reason=str(error))
+        yield result("app.key-refused", False, id=settings.app_id, reason=str(error))
         return
-    yield _result("app.known", True, slug=app["slug"], id=settings.app_id)
+    yield result("app.known", True, slug=app["slug"], id=settings.app_id)
     try:
         yield from _granted(client, app)
         yield from _hook(client)
         yield _deliveries(client)
     except GitHubError as error:
-        yield _result("app.github-refused", False, reason=str(error))
+        yield result("app.github-refused", False, reason=str(error))
 
 
 def _clock(api: str) -> CheckResult:
@@ -120,11 +106,11 @@ def _clock(api: str) -> CheckResult:
         told = httpx.get(f"{api.rstrip('/')}/rate_limit", timeout=_TIMEOUT).headers.get("date", "")
         skew = time.time() - parsedate_to_datetime(told).timestamp()
     except httpx.HTTPError as error:
-        return _result("app.api-silent", False, url=api, reason=type(error).__name__)
+        return result("app.api-silent", False, url=api, reason=type(error).__name__)
     except ValueError:
-        return _result("app.clock-unknown", None)
+        return result("app.clock-unknown", None)
     good = abs(skew) <= _MOST_SKEW
-    return _result(
+    return result(
         "app.clock" if good else "app.clock-off", good, seconds=round(abs(skew)), ahead=skew > 0
     )
 
@@ -132,21 +118,21 @@ def _clock(api: str) -> CheckResult:
 def _granted(client: Client, app: dict[str, Any]) -> Iterator[CheckResult]:
     """What the App asks for, and what the owners of its installations have agreed to."""
     missing = missing_permissions(app["permissions"])
-    yield _result(
+    yield result(
         "app.permissions-missing" if missing else "app.permissions", not missing, names=missing
     )
     unheard = sorted(set(events()) - set(app["events"]))
-    yield _result("app.events-missing" if unheard else "app.events", not unheard, names=unheard)
+    yield result("app.events-missing" if unheard else "app.events", not unheard, names=unheard)
     installations = list(client.pages("/app/installations"))
     for one in installations:
         missing = missing_permissions(one["permissions"])
         name = str(one["account"]["login"])
         if one["suspended_at"] is not None:
-            yield _result("app.suspended", False, name=name)
+            yield result("app.suspended", False, name=name)
         elif missing:
-            yield _result("app.not-agreed", False, name=name, names=missing)
+            yield result("app.not-agreed", False, name=name, names=missing)
     key = "app.installations" if installations else "app.installations-none"
-    yield _result(key, bool(installations), count=len(installations))
+    yield result(key, bool(installations), count=len(installations))
 
 
 def _hook(client: Client) -> Iterator[CheckResult]:
@@ -154,20 +140,20 @@ def _hook(client: Client) -> Iterator[CheckResult]:
     hook = client.get("/app/hook/config")
     url = str(hook.get("url") or "")
     if not url.endswith("/webhook"):
-        yield _result("app.hook-elsewhere", False, url=url)
+        yield result("app.hook-elsewhere", False, url=url)
         return
     if hook.get("content_type") != "json":
-        yield _result("app.hook-form", False)
+        yield result("app.hook-form", False)
     if not hook.get("secret"):
-        yield _result("app.hook-unsigned", False)
+        yield result("app.hook-unsigned", False)
     if str(hook.get("insecure_ssl", "0")) != "0":
-        yield _result("app.hook-insecure", False)
+        yield result("app.hook-insecure", False)
     try:
         status = httpx.get(url.removesuffix("/webhook") + "/healthz", timeout=_TIMEOUT).status_code
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        yield _result("app.hook-silent", False, url=url, reason=type(error).__name__)
+        yield result("app.hook-silent", False, url=url, reason=type(error).__name__)
         return
-    yield _result(
+    yield result(
         "app.hook" if status == 200 else "app.hook-strange", status == 200, url=url, status=status
     )
 
@@ -184,11 +170,11 @@ def _deliveries(client: Client) -> CheckResult:
             statuses.setdefault(guid, status)
     failed = {guid: statuses[guid] for guid, good in delivered.items() if not good}
     if 401 in failed.values():
-        return _result("app.deliveries-refused", False, failed=len(failed), count=len(delivered))
+        return result("app.deliveries-refused", False, failed=len(failed), count=len(delivered))
     if failed:
         seen = [str(status) for status in sorted(set(failed.values()))]
-        return _result(
+        return result(
             "app.deliveries-failed", False, failed=len(failed), count=len(delivered), statuses=seen
         )
     key = "app.deliveries" if delivered else "app.deliveries-none"
-    return _result(key, True if delivered else None, count=len(delivered))
+    return result(key, True if delivered else None, count=len(delivered))

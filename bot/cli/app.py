@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
 import sys
 import time
@@ -13,6 +14,7 @@ from bot import urls
 from bot.app.create import AppPlan, ManifestFlow, credentials, open_listener, wait_for_app
 from bot.app.credentials import reserve_file
 from bot.app.doctor import run_checks
+from bot.app.live import run_live_checks
 from bot.app.uninstall import installations, remains, uninstall
 from bot.db.engine import engine_for
 from bot.errors import UserError
@@ -83,7 +85,9 @@ def _uninstall(args: argparse.Namespace) -> int:
 def _doctor(args: argparse.Namespace) -> int:
     words = Catalog(args.lang)
     missing = 0
-    for result in run_checks(load(args.config)):
+    settings = load(args.config)
+    live = run_live_checks(settings) if args.live else ()
+    for result in itertools.chain(run_checks(settings), live):
         if result.good is False:
             missing += 1
         # One line after the other: each check may wait for GitHub.

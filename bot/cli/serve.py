@@ -57,7 +57,7 @@ def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: b
     known = Repositories(store.engine)
     publicity = Publicity(context.app, known, page_store.set_private)
     pages = routes(page_store, Access(settings.oauth), settings.github_server_url, publicity)
-    state_metrics.register(store, settings.data_dir, settings.writes_per_hour)
+    state_metrics.register(store.engine, settings.data_dir, settings.writes_per_hour)
     own_port = settings.metrics_port is not None
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)

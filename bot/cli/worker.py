@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     store = open_store(settings)
     context = ServiceContext.build(settings, store)
     worker = Worker(context, queues, settings.executor("-".join(queues)))
-    state_metrics.register(store, settings.data_dir, settings.writes_per_hour)
+    state_metrics.register(store.engine, settings.data_dir, settings.writes_per_hour)
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)
     ended = threading.Event()

@@ -13,20 +13,20 @@ from prometheus_client import REGISTRY
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from bot.db.deliveries import Store
 from bot.github.rate_limit import HOUR
 
 _log = structlog.get_logger("specbot.metrics")
-_WAITING = ("ENQUEUED", "DELAYED")
-_STATES = (*_WAITING, "PENDING", "ERROR", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
+# What is to begin later waits for its time, and for no place.
+_WAITING = "ENQUEUED"
+_STATES = ("ENQUEUED", "DELAYED", "PENDING", "ERROR", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 
 
 class StateCollector(Collector):
     """Asks the database at each scrape; what it does not answer is left out, and
     `specbot_database_up` says so."""
 
-    def __init__(self, store: Store, data_dir: Path, writes_per_hour: int) -> None:
-        self._store = store
+    def __init__(self, engine: sa.Engine, data_dir: Path, writes_per_hour: int) -> None:
+        self._engine = engine
         self._data_dir = data_dir
         self._writes_per_hour = writes_per_hour
 
@@ -38,7 +38,7 @@ class StateCollector(Collector):
         up = GaugeMetricFamily("specbot_database_up", "Whether the database answers")
         found: list[Metric] = []
         try:
-            with self._store.engine.connect() as connection:
+            with self._engine.connect() as connection:
                 found += _workflows(connection)
                 found += self._writes(connection)
                 found += _workers(connection)
@@ -97,7 +97,7 @@ def _workflows(connection: sa.Connection) -> Iterator[Metric]:
     now = time.time() * 1000
     for name, status, queue, count, oldest in connection.execute(query):
         by_state[name, status] = by_state.get((name, status), 0) + count
-        if status in _WAITING and queue:
+        if status == _WAITING and queue:
             before, longest = by_queue.get(queue, (0, 0.0))
             by_queue[queue] = before + count, max(longest, (now - oldest) / 1000)
     for (name, status), count in by_state.items():
@@ -124,8 +124,8 @@ def _workers(connection: sa.Connection) -> Iterator[Metric]:
     yield silent
 
 
-def register(store: Store, data_dir: Path, writes_per_hour: int) -> Collector:
+def register(engine: sa.Engine, data_dir: Path, writes_per_hour: int) -> Collector:
     """Add the numbers to those of this process."""
-    collector = StateCollector(store, data_dir, writes_per_hour)
+    collector = StateCollector(engine, data_dir, writes_per_hour)
     REGISTRY.register(collector)
     return collector

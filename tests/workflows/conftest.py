@@ -76,15 +76,15 @@ class Bot:
             "SPECBOT_DATABASE_URL", f"sqlite:///{self.directory}/data/specbot.sqlite"
         )
 
-    def run(self, *args: str, **settings: str) -> subprocess.Popen[bytes]:
-        """Start `specbot ARGS`."""
+    def run(self, *args: str, stdout: bool = False, **settings: str) -> subprocess.Popen[bytes]:
+        """Start `specbot ARGS`; what it prints goes to the log unless `stdout` is wanted."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         env = kept | {"PYTHONPATH": str(ROOT)} | self.settings | settings
         with self.log.open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "bot", *args],
                 env=env,
-                stdout=log,
+                stdout=subprocess.PIPE if stdout else log,
                 stderr=log,
                 cwd=self.directory,
             )

@@ -15,7 +15,7 @@ import pytest
 
 from bot.cli.main import main
 from tests.fake_github import Answer, people
-from tests.workflows.conftest import free_port
+from tests.workflows.conftest import ended, free_port, until
 
 
 class Service(BaseHTTPRequestHandler):
@@ -195,3 +195,28 @@ def test_github_that_does_not_answer_ends_its_part(fake, doctor, monkeypatch):
 def test_settings_that_cannot_be_used_are_the_persons_mistake(doctor):
     code, said = doctor(webhook_secrets="[]")
     assert code == 2 and said.count("\n") == 1 and "webhook secret" in said
+
+
+def live(fake, bot) -> tuple[int, list[str]]:
+    """`doctor --live` beside the service itself, with its settings; only the lines of its life."""
+    process = bot.run("app", "doctor", "--live", "--lang", "en", stdout=True)
+    said, _ = process.communicate(timeout=120)
+    return process.returncode, said.decode().split("No OAuth client", 1)[1].splitlines()[1:]
+
+
+def test_a_service_that_lives(fake, bot, repo):
+    bot.start()
+    pull = people.open_pull(fake, repo, "feature")
+    until(lambda: ended(repo, pull.head_sha))
+    _, said = live(fake, bot)
+    assert [line[:2] for line in said[:4]] == ["✓ "] * 4
+    assert "sent again was answered within" in said[3]
+    assert [d.redelivery for d in fake.deliveries] == [False, True]
+    assert len(pull.live_reviews()) == 1
+
+
+def test_a_service_without_a_worker(fake, bot, repo):
+    bot.start("--role", "web")
+    code, said = live(fake, bot)
+    assert code == 1 and "✗ No worker is alive: start `specbot worker`" in said
+    assert "– There was no webhook in the last three days" in said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from prometheus_client import generate_latest
@@ -27,9 +28,9 @@ def store(tmp_path):
     made.close()
 
 
-def scraped(store: Store, folder) -> str:
+def scraped(engine, folder) -> str:
     registry = CollectorRegistry()
-    registry.register(StateCollector(store, folder, 400))
+    registry.register(StateCollector(engine, folder, 400))
     return generate_latest(registry).decode()
 
 
@@ -38,7 +39,7 @@ def test_the_numbers_are_those_of_the_database(store, tmp_path):
         job = ReviewJob(f"review-{number}", 1, 2, "octo/engine", number)
         store.receive([Delivery(f"guid-{number}", "pull_request", job.request(7))])
     store.heartbeat("one")
-    text = scraped(store, tmp_path)
+    text = scraped(store.engine, tmp_path)
     assert 'specbot_queue_depth{queue="reviews"} 3.0' in text
     assert 'specbot_workflows{name="review",state="ENQUEUED"} 3.0' in text
     assert (
@@ -47,10 +48,16 @@ def test_the_numbers_are_those_of_the_database(store, tmp_path):
     assert re.search(r"specbot_disk_free_bytes \d", text)
 
 
-def test_a_database_that_is_away_is_said(store, tmp_path, monkeypatch):
-    store.close()
-    monkeypatch.setattr(store, "engine", Gone())
-    assert "specbot_database_up 0.0" in scraped(store, tmp_path)
+def test_a_database_that_is_away_is_said(tmp_path):
+    assert "specbot_database_up 0.0" in scraped(Gone(), tmp_path)
+
+
+def test_what_is_to_begin_later_does_not_grow_a_queue(store, tmp_path):
+    job = ReviewJob("review-1", 1, 2, "octo/engine", 1)
+    store.enqueue(replace(job.request(), delay=3600.0))
+    text = scraped(store.engine, tmp_path)
+    assert 'specbot_workflows{name="review",state="DELAYED"} 1.0' in text
+    assert "specbot_queue_depth{" not in text
 
 
 class Gone:

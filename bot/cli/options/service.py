@@ -41,6 +41,7 @@ def add_app_actions(
         "doctor", help=words("app.cli-doctor"), parents=[shared], allow_abbrev=False
     )
     doctor.add_argument("--config", metavar="FILE", help=words("cli.serve-config"))
+    doctor.add_argument("--live", action="store_true", help=words("app.cli-live"))
     digest = actions.add_parser(
         "digest", help=words("app.cli-digest"), parents=[shared], allow_abbrev=False
     )
