@@ -29,6 +29,9 @@ _LOCK = 7318
 # Of the writes of an hour.
 _ACCOUNT_SHARE = 0.25
 _REPOSITORY_SHARE = 0.75
+# Writes that one account may send in a row. Four times as long passes before its next ones, so that
+# in between others have moments too.
+_BURST = 5
 _TABLES = sa.MetaData()
 _WRITES = sa.Table(
     "specbot_writes",
@@ -133,6 +136,8 @@ class WriteLedger:
             of_account = _WRITES.c.account == payer.account
             times = self._times(connection, of_installation, of_account)
             limits.append(Limit(times, self._share(_ACCOUNT_SHARE)))
+            window = _BURST * self._gap / _ACCOUNT_SHARE
+            limits.append(Limit(times, _BURST, window=window))
         return first_free(now, limits)
 
     def _share(self, part: float) -> int:
