@@ -22,10 +22,18 @@ _NEAR, _NEXT = 10, 2
 _LIMITED = ("registry-limit",)
 _REGISTRY = ("registry",)
 _NO_RIGHT = ("cloud-refused", "credentials", "github-refused", "hub-refused")
-_COMMUNICATION = ("collective", "collective-code", "collective-failed", "nccl-warning", "gloo")
+_COMMUNICATION = (
+    "collective",
+    "collective-code",
+    "collective-failed",
+    "nccl-warning",
+    "gloo",
+    "gloo-peer",
+)
 _REFUSED = ("scheduler-refused",)
 _NO_DEVICE = ("no-device", "no-gpu-on-runner")
 _HELD = ("device-busy",)
+_LEFT = ("workspace-left",)
 _FROM_OUTSIDE = ("SIGKILL", "SIGTERM")
 _OTHER_PROCESS = ("exception-of-another",)
 _REFERENCE = re.compile(
@@ -142,8 +150,10 @@ def _of_network(case: AttributionInput) -> Iterator[Message]:
         yield Message(Advice.RATE_LIMIT, args)
     elif observed.rule in _REGISTRY:
         yield Message(Advice.IMAGE, {"image": _first(log_details.image, near)})
-    elif observed.rule in _NO_RIGHT:
+    elif observed.rule in _NO_RIGHT or log_details.is_refused(observed.error):
         yield Message(Advice.NO_RIGHT, {"error": observed.error})
+    elif log_details.is_twice(observed.error):
+        yield Message(Advice.ARTIFACT_TWICE)
     elif observed.rule == "artifact":
         yield Message(Advice.ARTIFACT, {"artifact": _first(log_details.artifact, near)})
     elif log_details.is_checksum(observed.error):
@@ -205,6 +215,9 @@ def _of_device(case: AttributionInput) -> Iterator[Message]:
         return
     if log_details.is_driver(error):
         yield Message(Advice.DRIVER, {"error": error})
+        return
+    if log_details.no_device(error):
+        yield Message(Advice.NO_DEVICE, {"error": error, "runner": case.job.runner})
         return
     args = {
         "code": log_details.error_code(error) or log_details.device_code(text),
@@ -305,6 +318,8 @@ def _of_runner(case: AttributionInput) -> Iterator[Message]:
         yield Message(Advice.SCHEDULER, {"error": error})
     elif log_details.is_driver(error):
         yield Message(Advice.DRIVER, {"error": error})
+    elif observed.rule in _LEFT:
+        yield Message(Advice.LEFT_FILES, {"error": error, "runner": case.job.runner})
     elif observed.rule in _NO_DEVICE or observed.rule in _HELD:
         key = Advice.NO_DEVICE if observed.rule in _NO_DEVICE else Advice.HELD
         yield Message(key, {"error": error, "runner": case.job.runner})

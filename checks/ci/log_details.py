@@ -44,7 +44,8 @@ _PACKAGES = tuple(
         r"(?:is unusable|was not found|has no)",
         r"[Bb]ecause there (?:is|are) no versions? of "
         r"(?P<name>[\w.-]{1,80}(?:[=<>!~]=?[\w.*+]{1,40})?)",
-        r"nothing provides (?P<name>[\w.-]{1,80}(?: [=<>]{1,2} [\w.:~+-]{1,40})?)",
+        r"nothing provides (?:requested )?"
+        r"(?P<name>[\w.-]{1,80}(?: (?:[=<>]{1,2} )?\d[\w.:~+-]{0,40})?)",
         r" : Depends: (?P<name>[\w.+-]{1,80}(?: \([<>=]{1,2} [^)]{1,40}\))?)",
         r"Version '[^']{1,60}' for '(?P<name>[\w.+-]{1,80})' was not found",
         r"ResolvePackageNotFound:\s{0,4}-?\s?(?P<name>[\w.=-]{1,80})",
@@ -76,7 +77,7 @@ _SIGNAL = re.compile(
 )
 _SIGNAL_NUMBER = re.compile(
     r"(?i)\bsignal:? (?P<number>\d{1,2})\b|\b(?:exit(?:ed)?(?: with)?|return|status)"
-    r"(?: code| status)?:? (?P<exit>-\d{1,2}|1[2-5]\d)\b"
+    r"\s{0,2}(?:code|status)?\s{0,4}:?\s?(?P<exit>-\d{1,2}|1[2-5]\d)\b"
 )
 _KILLED = re.compile(r"\b[Kk]illed\b")
 _SIGNALS = {
@@ -143,8 +144,12 @@ _DRIVER = re.compile(
     r"(?i)driver version is insufficient|driver on your system is too old"
     r"|not supported (?:in|by) the installed .{0,20}driver|no kernel image|invalid device function"
     r"|unsupported toolchain|unsupported display driver|provided PTX was compiled"
+    r"|hipErrorNoBinaryForGpu|hipErrorInvalidKernelFile|cudaErrorNoKernelImage"
     r"|forward compatibility"
 )
+_NO_DEVICE = re.compile(r"(?:hip|cuda)ErrorNoDevice\b|no \S{2,20}-capable device")
+_REFUSED = re.compile(r"\b40[13]\b.{0,30}(?:Client Error|Unauthorized|Forbidden)")
+_TWICE = re.compile(r"(?i)artifact.{0,40} already exists")
 _RESOURCES = re.compile(
     r"out of resources?: .{1,40}?Required: (?P<asked>\d{1,12}).{1,40}?limit:? (?P<has>\d{1,12})"
     r"|uses too much shared data \((?P<bytes>\w{3,20}) bytes, (?P<max>\w{3,20}) max\)"
@@ -337,6 +342,21 @@ def is_certificate(text: str) -> bool:
 def is_checksum(text: str) -> bool:
     """Whether what came has not the checksum that was expected."""
     return _CHECKSUM.search(text) is not None
+
+
+def is_refused(text: str) -> bool:
+    """Whether a host did not let the task in."""
+    return _REFUSED.search(text) is not None
+
+
+def is_twice(text: str) -> bool:
+    """Whether an artifact of the same name was there already."""
+    return _TWICE.search(text) is not None
+
+
+def no_device(text: str) -> bool:
+    """Whether no card was seen."""
+    return _NO_DEVICE.search(text) is not None
 
 
 def missing_file(text: str) -> str:

@@ -113,6 +113,7 @@ class Advice(StrEnum):
     IMAGE = "advice-image"  # image, or empty
     NO_RIGHT = "advice-no-right"  # error; a credential is missing or refused
     ARTIFACT = "advice-artifact"  # artifact, or empty
+    ARTIFACT_TWICE = "advice-artifact-twice"  # -; two tasks upload one name
     DISK = "advice-disk"  # path, runner; each may be empty
     HOST_MEMORY = "advice-host-memory"  # error
     DEVICE_MEMORY = "advice-device-memory"  # size: what was asked for, or empty
@@ -128,6 +129,7 @@ class Advice(StrEnum):
     COMMUNICATION = "advice-communication"
     NO_DEVICE = "advice-no-device"  # error, runner, or empty
     HELD = "advice-held"  # error, runner, or empty; another process has the card or the port
+    LEFT_FILES = "advice-left-files"  # error, runner, or empty; of an earlier task
     SCHEDULER = "advice-scheduler"  # error; a cluster's scheduler refused the job
     RUNNER = "advice-runner"  # error
     CANCELLED = "advice-cancelled"  # -

@@ -53,6 +53,17 @@ CASES = (
         Advice.KERNEL_RESOURCES,
         {"asked": "131072", "has": "101376"},
     ),
+    (
+        'hip_code.cpp:12: guarantee(false && "hipErrorNoBinaryForGpu: no binary was found")',
+        Advice.DRIVER,
+        {},
+    ),
+    ("hipHostMalloc: Returned hipErrorNoDevice :", Advice.NO_DEVICE, {"runner": "gpu-3"}),
+    (
+        "##[error]File was unable to be removed Error: EACCES: permission denied, unlink '/w/a'",
+        Advice.LEFT_FILES,
+        {"runner": "gpu-3"},
+    ),
     ("RuntimeError: No CUDA GPUs are available", Advice.NO_DEVICE, {"runner": "gpu-3"}),
     (
         "docker: Error response from daemon: Bind for 0.0.0.0:8000 failed: port is already allocated",
@@ -91,6 +102,17 @@ CASES = (
         Advice.RATE_LIMIT,
         {"url": "", "host": "docker.com"},
     ),
+    (
+        "Error: Failed to CreateArtifact: (409) Conflict: an artifact with this name already "
+        "exists on the workflow run",
+        Advice.ARTIFACT_TWICE,
+        {},
+    ),
+    (
+        "requests.exceptions.HTTPError: 403 Client Error: Forbidden for url: https://a.example/b",
+        Advice.NO_RIGHT,
+        {},
+    ),
     # Signals.
     ("run.sh: line 9:   77 Killed                  python train.py", Advice.KILLED, {}),
     ("Fatal Python error: Segmentation fault", Advice.SIGNAL, {"signal": "SIGSEGV"}),
@@ -98,6 +120,11 @@ CASES = (
         "subprocess.CalledProcessError: Command '['./serve']' died with <Signals.SIGKILL: 9>.",
         Advice.KILLED,
         {"signal": "SIGKILL"},
+    ),
+    (
+        "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -11) local_rank: 1",
+        Advice.SIGNAL,
+        {"signal": "SIGSEGV"},
     ),
     # A file that is missing, and an error whose message goes on in the next line.
     (
@@ -131,6 +158,11 @@ CASES = (
         "that your requirements are unsatisfiable.",
         Advice.PACKAGE,
         {"package": "pack==9.1"},
+    ),
+    (
+        "Encountered problems while solving:\n  - nothing provides requested words 2.1",
+        Advice.PACKAGE,
+        {"package": "words 2.1"},
     ),
     (
         "The following packages have unmet dependencies:\n"
