@@ -10,10 +10,15 @@ from checks.ci.report import LogLine
 
 _RAISED_FROM = "The above exception was the direct cause of the following exception:"
 _EXCEPTION = re.compile(r"^(?:[\w.]{1,120}\.)?[A-Z]\w{0,60}(?:Error|Exception): \S")
-# A tool speaks for another: that its process was killed, or how many tests failed. The other's own
-# word stands before, at most so many lines.
-_OWN_WORD = {"step-killed": ("killed",), "test-tally": ("assertion", "exception")}
-_REACH = {"step-killed": 40, "test-tally": 2_000}
+# A tool speaks for another: that its process was killed, how many tests failed, or that packages do
+# not fit. The other's own word stands within so many lines.
+_OWN_WORD = {
+    "step-killed": ("killed",),
+    "test-tally": ("assertion", "exception"),
+    "rust-tests": ("rust-panic",),
+    "lockfile": ("conda-detail",),
+}
+_REACH = {"step-killed": 40, "test-tally": 2_000, "rust-tests": 2_000, "lockfile": 10}
 # What was tested, or installed, while something failed.
 _NAMING = ("test-file-failed", "pip")
 

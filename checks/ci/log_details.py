@@ -10,6 +10,11 @@ import re
 from dataclasses import dataclass
 
 _URL = re.compile(r"https?://[^\s'\"<>)\]}`,›]{4,400}")
+# An address that a message gives to read more.
+_TO_READ = re.compile(
+    r"://(?:docs?|help|support|wiki|learn|go|aka|www)\.|/docs?/|/wiki/|/issues/|/errors?/|#"
+)
+_MANUAL_HOST = re.compile(r"^(?:www|docs?|help|support)\.")
 _HOST = re.compile(
     r"(?:host=|host(?:name)?:? |resolve '?|lookup |connect to |resolving '|registry |@)'?"
     r"(?P<host>(?:[a-z0-9][a-z0-9-]{0,60}\.){1,6}[a-z]{2,20})\b",
@@ -35,8 +40,14 @@ _PACKAGES = tuple(
         r"Could not resolve dependencies for project (?P<name>[\w.:-]{1,160})",
         r"(?:npm ERR!|npm error) 404\s{1,4}'(?P<name>[@\w./-]{1,120})",
         r"peer (?P<name>[@\w./-]{1,120}@\"[^\"]{1,60}\")",
-        r"because (?P<name>[\w.-]{1,80}) (?:was not found|has no)",
-        r"nothing provides (?P<name>[\w.-]{1,80})",
+        r"[Bb]ecause (?P<name>[\w.-]{1,80}(?:[=<>!~]=?[\w.*+]{1,40})?) "
+        r"(?:is unusable|was not found|has no)",
+        r"[Bb]ecause there (?:is|are) no versions? of "
+        r"(?P<name>[\w.-]{1,80}(?:[=<>!~]=?[\w.*+]{1,40})?)",
+        r"nothing provides (?:requested )?"
+        r"(?P<name>[\w.-]{1,80}(?: (?:[=<>]{1,2} )?\d[\w.:~+-]{0,40})?)",
+        r" : Depends: (?P<name>[\w.+-]{1,80}(?: \([<>=]{1,2} [^)]{1,40}\))?)",
+        r"Version '[^']{1,60}' for '(?P<name>[\w.+-]{1,80})' was not found",
         r"ResolvePackageNotFound:\s{0,4}-?\s?(?P<name>[\w.=-]{1,80})",
         r"Version '?(?P<name>[\w.*-]{1,30})'? with (?:the )?arch",
     )
@@ -45,6 +56,7 @@ _PINNED_BY = (
     re.compile(r"from -r (?P<file>[\w./-]{1,200}) \(line \d{1,6}\)"),
     re.compile(r"(?P<file>[\w.-]{1,80}[ =<>~!\d.]{0,40}) depends on \S"),
     re.compile(r"from (?P<file>[@\w./-]{1,120}@[\w.-]{1,40})"),
+    re.compile(r"(?P<file>[\w.+-]{1,80}) : Depends: "),
 )
 _MODULE = re.compile(
     r"No module named '?(?P<name>[\w.]{1,120})|Cannot find module '(?P<js>[^']{1,200})"
@@ -58,16 +70,30 @@ _IMAGE = re.compile(
 _ARTIFACT = re.compile(
     r"(?i)artifact(?:\(s\))?.{0,60}?(?:for name|named|name)[: ]{1,2}['\"]?(?P<name>[\w./-]{1,160})"
 )
-_DISK = re.compile(
-    r"(?:on device:?\s{0,2}:? |open |write |mkdir |to )?'?(?P<path>/[\w.+@=/-]{2,300})"
-)
+_DISK = re.compile(r"(?<![\w.:/-])(?P<path>/[\w.+@=/-]{2,300})")
 _SIGNAL = re.compile(
     r"\b(?P<name>SIG(?:SEGV|BUS|ABRT|KILL|ILL|FPE|TERM|IOT|TRAP|SYS))\b"
     r"|(?P<segv>[Ss]egmentation [Ff]ault|SEGFAULT|SegFault)|(?P<bus>Bus error)|(?P<abrt>[Aa]borted)"
 )
+_SIGNAL_NUMBER = re.compile(
+    r"(?i)\bsignal:? (?P<number>\d{1,2})\b|\b(?:exit(?:ed)?(?: with)?|return|status)"
+    r"\s{0,2}(?:code|status)?\s{0,4}:?\s?(?P<exit>-\d{1,2}|1[2-5]\d)\b"
+)
+_KILLED = re.compile(r"\b[Kk]illed\b")
+_SIGNALS = {
+    4: "SIGILL",
+    5: "SIGTRAP",
+    6: "SIGABRT",
+    7: "SIGBUS",
+    8: "SIGFPE",
+    9: "SIGKILL",
+    11: "SIGSEGV",
+    15: "SIGTERM",
+}
 _LIMIT = re.compile(
-    r"(?i)(?:after|timeout|exceeded|longer than|limit of|time of|within|took)[ :=(>]{1,4}"
-    r"(?P<limit>(?:\d{1,6}(?:h|m(?:in)?|s)){1,3}\b|\d{1,9}(?:\.\d{1,9})?\s?"
+    r"(?i)(?:after|timeout(?:\(ms\))?|exceeded|longer than|limit of|time of|within|took|stuck for)"
+    r"[ :=(>]{1,4}"
+    r"(?P<limit>(?:\d{1,6}(?:h|m(?:in)?|s)){1,3}\b|\d{1,9}(?:\.\d{1,20})?\s?"
     r"(?:ms|milliseconds|seconds|secs?|s|minutes|min|m|hours|h)?\b)"
 )
 _SIZE = re.compile(
@@ -95,9 +121,79 @@ _NUMBER = re.compile(r"(?:^|(?<=[.\]\n;])|(?<=\\n))\s*\d{1,2}\.\s+(?=[A-Z\u4e00-
 _CODE = re.compile(
     r"\b(?P<code>E[A-Z0-9]\d{4}|ERR\d{5}|hipError\w{2,60}|HSA_STATUS_\w{3,60}|cudaError\w{2,60}"
     r"|CU(?:BLAS|DNN|SPARSE|SOLVER)_STATUS_\w{3,60}|UR_RESULT_ERROR_\w{3,60}|nccl\w{3,40}Error"
-    r"|XPU_ERROR_\w{2,40}|[Xx]id \(\S{1,40}\): \d{1,3})\b"
+    r"|XPU_ERROR_\w{2,40}|[Xx]id \(\S{1,40}\): \d{1,3}"
+    r"|(?:(?<=error code:)|(?<=error code: )|(?<=error code is ))\d{6})\b"
 )
 _ENDS = ".,;:'\")"
+_GONE = re.compile(
+    r"(?i)(?:error|code|status|returned|http/[\d.]{1,3}|:)\W{1,4}(?:error\W{1,3})?(?:404|410)\b"
+    r"|\b(?:404|410):? (?:not found|gone|client error)"
+)
+_CERTIFICATE = re.compile(r"(?i)certificate|PKIX path|x509: |SSL_ERROR_|self[- ]signed")
+_CHECKSUM = re.compile(
+    r"(?i)hash sum mismatch|unexpected size|integrity check|EINTEGRITY"
+    r"|\b(?:hash(?:es)?|checksums?|digests?) (?:mismatch|(?:do|does)(?: not|n't) match)"
+)
+_MISSING_FILE = re.compile(
+    r"fatal error: '?(?P<header>[\w./+-]{1,200}?)'?(?:: No such file or directory| file not found)"
+    r"|cannot open include file: '(?P<windows>[^']{1,200})'"
+    r"|cannot find -l(?P<library>[\w.+-]{1,80})"
+    r"|(?P<shared>[\w.+-]{1,120}\.so[\w.]{0,20}): cannot open shared object file"
+)
+_DRIVER = re.compile(
+    r"(?i)driver version is insufficient|driver on your system is too old"
+    r"|not supported (?:in|by) the installed .{0,20}driver|no kernel image|invalid device function"
+    r"|unsupported toolchain|unsupported display driver|provided PTX was compiled"
+    r"|hipErrorNoBinaryForGpu|hipErrorInvalidKernelFile|cudaErrorNoKernelImage"
+    r"|forward compatibility"
+)
+_NO_DEVICE = re.compile(r"(?:hip|cuda)ErrorNoDevice\b|no \S{2,20}-capable device")
+_REFUSED = re.compile(r"\b40[13]\b.{0,30}(?:Client Error|Unauthorized|Forbidden)")
+_TWICE = re.compile(r"(?i)artifact.{0,40} already exists")
+_RESOURCES = re.compile(
+    r"out of resources?: .{1,40}?Required: (?P<asked>\d{1,12}).{1,40}?limit:? (?P<has>\d{1,12})"
+    r"|uses too much shared data \((?P<bytes>\w{3,20}) bytes, (?P<max>\w{3,20}) max\)"
+)
+_LACKS_RESOURCES = re.compile(
+    r"out of resources?: |too many resources requested for launch|uses too much shared data"
+)
+# What makes every launch of a kernel wait, by the words of the device's messages.
+_LAUNCHES = (
+    (
+        re.compile(
+            r"\b(?:ACL|aclnn\w{0,40}|NPU|CANN|[Aa]scend|ERR\d{5}|E[A-Z0-9]\d{4})\b"
+            r"|error code ?(?:is |:)(?:107|207|507)\d{3}"
+        ),
+        "ASCEND_LAUNCH_BLOCKING=1",
+    ),
+    (
+        re.compile(
+            r"\b(?:HIP|ROCm|hip[A-Z]\w{2,40}|HSA_\w{2,40}|(?i:rocblas|hipblas|miopen)\w{0,40}"
+            r"|(?:Memory access fault|HW Exception) by GPU)\b"
+        ),
+        "AMD_SERIALIZE_KERNEL=3",
+    ),
+    (re.compile(r"\b(?:MUSA|MACA|XPU|BKCL|SYCL|level_zero)\b|\b(?:UR|PI|ZE)_[A-Z]"), ""),
+    (
+        re.compile(r"(?i)\b(?:cuda|cublas|cudnn|cusparse|cusolver|curand|cufft)|illegal memory"),
+        "CUDA_LAUNCH_BLOCKING=1",
+    ),
+)
+_LIBRARIES = (
+    (re.compile(r"(?i)gloo"), "gloo"),
+    (re.compile(r"(?i)hccl|\bE[IJ]\d{4}\b"), "hccl"),
+    (re.compile(r"\bMPI|mpi(?:run|exec)\b|\borte|PMIX"), "mpi"),
+)
+# The card itself failed, or was lost.
+_BROKEN_CARD = re.compile(
+    r"(?i)device_lost|device (?:is )?lost|\bxid\b|fallen off the bus|uncorrectable|\becc\b"
+    r"|gpu reset|hw exception"
+)
+_TEST_ID = re.compile(r"(?<![\w./-])(?P<id>[\w./-]{1,200}\.py::[^\s'\"]{1,200})")
+_RUST_THREAD = re.compile(r"thread '(?P<name>[\w:]{3,200})' (?:\(\d{1,10}\) )?panicked")
+_NOT_A_TEST = re.compile(r"^(?:main|tokio-.*|rayon.*|.*worker.*)$")
+_GOES_ON = re.compile(r":$|\bfailed to run$")
+_MOST_CONTINUED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +205,11 @@ class Approval:
 
 
 def url(text: str) -> str:
-    """The first URL, without what follows its path."""
-    match = _URL.search(text)
-    return match[0].rstrip(_ENDS) if match is not None else ""
+    """The first URL, without what follows its path; none that only leads to a manual."""
+    for match in _URL.finditer(text):
+        if not _TO_READ.search(match[0]):
+            return match[0].rstrip(_ENDS)
+    return ""
 
 
 def host(text: str) -> str:
@@ -120,7 +218,13 @@ def host(text: str) -> str:
     if found:
         return found.split("/")[2].split("@")[-1]
     match = _HOST.search(text)
-    return match["host"] if match is not None else ""
+    if match is not None:
+        return match["host"]
+    # Better a host of the same people than none.
+    to_read = _URL.search(text)
+    if to_read is None:
+        return ""
+    return _MANUAL_HOST.sub("", to_read[0].split("/")[2])
 
 
 def package(text: str) -> str:
@@ -168,19 +272,36 @@ def disk_path(text: str) -> str:
 
 
 def signal(text: str) -> str:
-    """The signal by its name."""
+    """The signal by its name; what the first line says goes before the rest."""
+    for part in (text.partition("\n")[0], text):
+        name = _signal_in(part)
+        if name:
+            return name
+    return ""
+
+
+def _signal_in(text: str) -> str:
     match = _SIGNAL.search(text)
-    if match is None:
-        return ""
-    if match["name"]:
+    if match is not None and match["name"]:
         return match["name"]
-    return {"segv": "SIGSEGV", "bus": "SIGBUS", "abrt": "SIGABRT"}[match.lastgroup or ""]
+    if match is not None:
+        return {"segv": "SIGSEGV", "bus": "SIGBUS", "abrt": "SIGABRT"}[match.lastgroup or ""]
+    for numbered in _SIGNAL_NUMBER.finditer(text):
+        number = int(numbered["number"] or numbered["exit"])
+        # A shell's status is 128 and the signal; Python's is the signal below zero.
+        name = _SIGNALS.get(number - 128 if number > 128 else abs(number))
+        if name:
+            return name
+    return "SIGKILL" if _KILLED.search(text) else ""
 
 
 def limit(text: str) -> str:
     """A time limit, as the tool writes it."""
     match = _LIMIT.search(text)
-    return match["limit"].strip() if match is not None else ""
+    if match is None:
+        return ""
+    found = re.sub(r"(\.\d)\d+", r"\1", match["limit"].strip())
+    return f"{found} ms" if "(ms)" in match[0] else found
 
 
 def size(text: str) -> str:
@@ -198,6 +319,121 @@ def error_code(text: str) -> str:
     """A device's or library's own error code."""
     match = _CODE.search(text)
     return match["code"] if match is not None else ""
+
+
+def device_code(text: str) -> str:
+    """As `error_code`, of the device and not of what carries messages between devices."""
+    for match in _CODE.finditer(text):
+        if not match["code"].startswith("nccl"):
+            return match["code"]
+    return ""
+
+
+def is_gone(text: str) -> bool:
+    """Whether a host answered that nothing is at the address."""
+    return _GONE.search(text) is not None
+
+
+def is_certificate(text: str) -> bool:
+    """Whether a certificate was not accepted."""
+    return _CERTIFICATE.search(text) is not None
+
+
+def is_checksum(text: str) -> bool:
+    """Whether what came has not the checksum that was expected."""
+    return _CHECKSUM.search(text) is not None
+
+
+def is_refused(text: str) -> bool:
+    """Whether a host did not let the task in."""
+    return _REFUSED.search(text) is not None
+
+
+def is_twice(text: str) -> bool:
+    """Whether an artifact of the same name was there already."""
+    return _TWICE.search(text) is not None
+
+
+def no_device(text: str) -> bool:
+    """Whether no card was seen."""
+    return _NO_DEVICE.search(text) is not None
+
+
+def missing_file(text: str) -> str:
+    """A header or a library that the compiler, the linker or the loader did not find."""
+    match = _MISSING_FILE.search(text)
+    if match is None:
+        return ""
+    named = match["header"] or match["windows"] or match["shared"]
+    return named or f"-l{match['library']}"
+
+
+def is_driver(text: str) -> bool:
+    """Whether the card, its driver and what was built do not fit together."""
+    return _DRIVER.search(text) is not None
+
+
+def lacks_resources(text: str) -> bool:
+    """Whether a kernel asks for more registers or shared memory than the card has."""
+    return _LACKS_RESOURCES.search(text) is not None
+
+
+def resources(text: str) -> tuple[str, str]:
+    """How much a kernel asked for, and how much the card has."""
+    match = _RESOURCES.search(text)
+    if match is None:
+        return "", ""
+    return match["asked"] or match["bytes"], match["has"] or match["max"]
+
+
+def launch_setting(error: str, text: str) -> str:
+    """What makes every launch of a kernel wait on the device of the message."""
+    for part in (error, text):
+        for words, setting in _LAUNCHES:
+            if words.search(part):
+                return setting
+    return ""
+
+
+def library(error: str, text: str) -> str:
+    """Which library the processes talk through."""
+    for part in (error, text):
+        for words, name in _LIBRARIES:
+            if words.search(part):
+                return name
+        if "nccl" in part.lower():
+            break
+    return "nccl"
+
+
+def is_broken_card(text: str) -> bool:
+    """Whether the card itself failed or was lost."""
+    return _BROKEN_CARD.search(text) is not None
+
+
+def pytest_id(error: str) -> str:
+    """The test that an error's line names."""
+    match = _TEST_ID.search(error)
+    return match["id"] if match is not None else ""
+
+
+def rust_test(error: str) -> str:
+    """The test in whose thread a Rust program panicked."""
+    match = _RUST_THREAD.search(error)
+    return match["name"] if match is not None and not _NOT_A_TEST.match(match["name"]) else ""
+
+
+def whole(error: str, text: str) -> str:
+    """The error with the next lines of the text, where it ends before it says what is wrong."""
+    lines = iter(text.split("\n"))
+    if not _GOES_ON.search(error) or not any(error in line for line in lines):
+        return error
+    said = error
+    for line in [line.strip() for line in lines if line.strip()][:_MOST_CONTINUED]:
+        said = f"{said} {line}"
+        if not _GOES_ON.search(line):
+            break
+    return said
 
 
 def approvals(text: str) -> list[Approval]:

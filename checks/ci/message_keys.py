@@ -106,21 +106,38 @@ class Advice(StrEnum):
     MISSING_MODULE = "advice-missing-module"  # module
     LOOK_AT_ERROR = "advice-look-at-error"  # error
     NETWORK = "advice-network"  # url, host; each may be empty
+    ADDRESS = "advice-address"  # url, or empty; the host answered that nothing is there
+    CERTIFICATE = "advice-certificate"  # host, or empty
+    CHECKSUM = "advice-checksum"  # url, or empty; what came is not what was expected
     RATE_LIMIT = "advice-rate-limit"  # url, host
     IMAGE = "advice-image"  # image, or empty
     NO_RIGHT = "advice-no-right"  # error; a credential is missing or refused
     ARTIFACT = "advice-artifact"  # artifact, or empty
+    ARTIFACT_TWICE = "advice-artifact-twice"  # -; two tasks upload one name
     DISK = "advice-disk"  # path, runner; each may be empty
     HOST_MEMORY = "advice-host-memory"  # error
     DEVICE_MEMORY = "advice-device-memory"  # size: what was asked for, or empty
     TIMEOUT = "advice-timeout"  # limit, command; each may be empty
     HANG = "advice-hang"  # limit, or empty
     SIGNAL = "advice-signal"  # signal, command; each may be empty
-    DEVICE = "advice-device"  # code, command; each may be empty
-    COMMUNICATION = "advice-communication"  # code, or empty
+    KILLED = "advice-killed"  # signal, command: as SIGNAL, sent from outside
+    # code, command, setting: what makes every launch of a kernel wait; each may be empty
+    DEVICE = "advice-device"
+    DRIVER = "advice-driver"  # error; card, driver and build do not fit together
+    KERNEL_RESOURCES = "advice-kernel-resources"  # asked, has; each may be empty
+    # code, or empty; library: "gloo", "hccl", "mpi", or "nccl" and what is like it
+    COMMUNICATION = "advice-communication"
+    NO_DEVICE = "advice-no-device"  # error, runner, or empty
+    HELD = "advice-held"  # error, runner, or empty; another process has the card or the port
+    LEFT_FILES = "advice-left-files"  # error, runner, or empty; of an earlier task
+    SCHEDULER = "advice-scheduler"  # error; a cluster's scheduler refused the job
     RUNNER = "advice-runner"  # error
     CANCELLED = "advice-cancelled"  # -
-    GIT = "advice-git"  # error
+    GIT = "advice-git"  # error; the two sides do not merge
+    GIT_REFERENCE = "advice-git-reference"  # error; it does not exist
+    OTHER_PROCESS = "advice-other-process"  # error; it only says that another process failed
+    MISSING_FILE = "advice-missing-file"  # file: a header or a library
+    SIGN_OFF = "advice-sign-off"  # said
     SCRIPT = "advice-script"  # error; of a shell
 
 

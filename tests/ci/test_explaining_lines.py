@@ -128,3 +128,24 @@ def test_what_failed_inside_of_an_installation_and_what_was_installed():
     assert failure.category is Category.BUILD_ERROR
     assert failure.error.startswith("CMake Error at /opt/python")
     assert named(failure) == ["  ERROR: Failed building wheel for engine-ops"]
+
+
+def test_a_panic_stands_for_the_tally_of_its_tests():
+    log = (
+        "    test store::tests::keeps_order ... FAILED\n"
+        "    test result: FAILED. 0 passed; 1 failed; 0 ignored; finished in 0.00s\n"
+        "    thread 'store::tests::keeps_order' (4119) panicked at src/store.rs:225:5:\n"
+        "    assertion failed: rows.is_sorted()"
+    )
+    failure = main_failure(log)
+    assert failure.error.startswith("thread 'store::tests::keeps_order'")
+    assert failure.category is Category.TEST_FAILURE
+
+
+def test_the_package_stands_for_the_solver():
+    log = (
+        "Encountered problems while solving:\n"
+        "  - nothing provides requested words\n"
+        "critical libmamba UnsatisfiableError"
+    )
+    assert main_failure(log).error == "- nothing provides requested words"
