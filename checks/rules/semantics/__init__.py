@@ -22,6 +22,7 @@ from checks.rules.semantics import (
     step_idx,
     unadjusted_limit,
     unaffected_sibling,
+    unchanged_value,
     unconverted_number,
     uncorrected_copy,
     undefined_name,
@@ -57,4 +58,5 @@ RULES: tuple[Check, ...] = (
     repeated_value,
     unhashable_key,
     unformatted_text,
+    unchanged_value,
 )
