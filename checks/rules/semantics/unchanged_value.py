@@ -44,6 +44,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
             stmt = guarded.stmt
             if not isinstance(stmt, Assign) or not changed.touched(stmt.line, stmt.end_line):
                 continue
+            # The tree does not say what is awaited.
+            if "await" in changed.unit.text(stmt.line, stmt.end_line):
+                continue
             if _changes_nothing(stmt) and not _has_setter(stmt.target, change):
                 yield changed.finding(
                     ID,
