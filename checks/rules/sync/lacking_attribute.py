@@ -31,13 +31,14 @@ which may add attributes. An attribute of `self` must get its value in the class
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Severity
-from checks.domain.calls.attributes import Attributes, asks_for_attributes, sets
+from checks.domain.calls.attributes import Attributes, asks_for_attributes
 from checks.domain.calls.classes import Classes, is_protocol
 from checks.domain.calls.types import Types
 from checks.domain.calls.value_types import Scope
@@ -105,7 +106,10 @@ def _is_made_here(base: E.Expr, scope: Scope) -> bool:
     match base:
         case E.Attr(base=E.Name(id=first), name=name) if params and params[0].name == first:
             owners = scope.unit.classes_named.get(scope.function.owner, [])
-            return any(sets(ClassRef(owner, scope.unit), name) for owner in owners)
+            stored = re.compile(
+                rf"\bself\.{name}\s*(?::[^=\n]+)?=(?!=)|^    {name}\s*:", re.MULTILINE
+            )
+            return any(stored.search(scope.unit.text_of(owner)) for owner in owners)
         case E.Attr(base=outer):
             return _is_made_here(outer, scope)
         case _:
