@@ -137,7 +137,7 @@ def own_reads(function: Function) -> Iterator[AttributeRead]:
     me = E.Name(function.params[0].name)
     for guarded, expressions in statement_expressions(function.body):
         target = guarded.stmt.target if isinstance(guarded.stmt, Assign) else None
-        if _asks_for_attributes(guarded.guards, expressions):
+        if asks_for_attributes(guarded.guards, expressions):
             continue
         for expr in expressions:
             match expr:
@@ -147,7 +147,8 @@ def own_reads(function: Function) -> Iterator[AttributeRead]:
                     pass
 
 
-def _asks_for_attributes(guards: tuple[E.Expr, ...], expressions: list[E.Expr]) -> bool:
+def asks_for_attributes(guards: tuple[E.Expr, ...], expressions: list[E.Expr]) -> bool:
+    """Whether a statement, or a condition around it, asks which attributes an object has."""
     asked = list(expressions)
     for guard in guards:
         asked += E.walk(guard)

@@ -31,9 +31,10 @@ from checks.lang.ir.stmt import Assign, For, Return, guarded_statements
 from checks.lang.python.annotations import Annotation, parse_annotation
 
 _SEQUENCES = frozenset(
-    {"list", "List", "Sequence", "Iterable", "Iterator", "set", "Set", "deque", "Deque", "tuple"}
-    | {"Tuple", "Collection", "MutableSequence", "Generator", "AsyncGenerator"}
+    {"list", "List", "Sequence", "Iterable", "Iterator", "set", "Set", "deque", "Deque"}
+    | {"Collection", "MutableSequence", "Generator", "AsyncGenerator"}
 )
+_TUPLES = frozenset({"tuple", "Tuple"})
 _MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "OrderedDict"})
 _CLASSES = frozenset({"type", "Type"})
 # How many steps are followed from an expression to the class of its value.
@@ -191,6 +192,9 @@ class Types:
         plain = annotation.name.rsplit(".", 1)[-1]
         if plain in _SEQUENCES and annotation.args:
             return ElementsType(annotation.args[0], unit)
+        if plain in _TUPLES:
+            element = _common_element(annotation)
+            return ElementsType(element, unit) if element is not None else None
         if plain in _MAPPINGS and len(annotation.args) == 2:
             return ElementsType(annotation.args[1], unit)
         if plain in _CLASSES:
@@ -326,3 +330,15 @@ class Types:
                 case _:
                     pass
         return common_type(found)
+
+
+def _common_element(annotation: Annotation) -> Annotation | None:
+    """What every element of a tuple is: `X` for `tuple[X, ...]` and `tuple[X, X]`.
+
+    None where they differ.
+    """
+    # An ellipsis has no name.
+    if len(annotation.args) == 2 and annotation.args[1] == Annotation(""):
+        return annotation.args[0]
+    kinds = set(annotation.args)
+    return kinds.pop() if len(kinds) == 1 else None

@@ -1,4 +1,4 @@
-"""Environment variables that a Python file reads, and whether it takes their text for a number."""
+"""Environment variables that a Python file reads, and what it takes their text for."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ _READERS = frozenset({"os.getenv", "os.environ.get", "getenv", "environ.get"})
 _COUNTERS = frozenset({"os.cpu_count", "multiprocessing.cpu_count", "cpu_count"})
 # What makes a number of text, or asks whether it is one.
 _CONVERTERS = frozenset({"int", "float", "bool", "str", "isinstance", "Decimal"})
+_NO = frozenset({"0", "false", "off", "no"})
 _ORDERING = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Scope = ast.Module | _Function
 
 
 @dataclass(frozen=True, slots=True)
-class NumberFault:
-    """A variable that is read on `line`..`end_line` and never converted.
+class TextFault:
+    """A variable that is read on `line`..`end_line` and whose text is taken for something else.
 
-    `used_at` is the line that calculates with its text, 0 where only its default is a number.
+    `kind` is the message's key: `used` where the line `used_at` calculates with it, `default` where
+    its default is a number, `truth` where `bool` asks it, `always` where a condition does and the
+    default is text that says no.
     """
 
+    kind: str
     variable: str
     line: int
     end_line: int
@@ -69,16 +73,42 @@ class _File:
                 return False
 
 
-def number_faults(tree: ast.Module) -> Iterator[NumberFault]:
-    """The readings whose text is taken for a number, in no order."""
+def text_faults(tree: ast.Module) -> Iterator[TextFault]:
+    """The readings whose text is taken for a number, or for a yes or no, in no order."""
     file = _File(tree)
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not node.args or _text(node.func) not in _READERS:
             continue
         used_at = _calculation(node, file)
-        if used_at or _stands_for_number(node, file):
+        kind = "used" if used_at else _kind_of_fault(node, file)
+        if kind:
             end = node.end_lineno or node.lineno
-            yield NumberFault(_variable(node), node.lineno, end, used_at)
+            yield TextFault(kind, _variable(node), node.lineno, end, used_at)
+
+
+def _kind_of_fault(reading: ast.Call, file: _File) -> str:
+    if _stands_for_number(reading, file):
+        return "default"
+    if len(reading.args) < 2:
+        return ""
+    default = reading.args[1]
+    says_no = isinstance(default, ast.Constant) and str(default.value).lower() in _NO
+    parent = file.parents[reading]
+    if says_no and isinstance(parent, ast.Call) and _text(parent.func) == "bool":
+        return "truth"
+    if says_no and isinstance(default, ast.Constant) and isinstance(default.value, str):
+        return "always" if _is_condition(reading, parent) else ""
+    return ""
+
+
+def _is_condition(reading: ast.Call, parent: ast.AST) -> bool:
+    match parent:
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+            return test is reading
+        case ast.UnaryOp(op=ast.Not()) | ast.BoolOp():
+            return True
+        case _:
+            return False
 
 
 def _text(node: ast.AST) -> str:

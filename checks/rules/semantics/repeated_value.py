@@ -40,6 +40,8 @@ from checks.lang.ir.stmt import Assign, Stmt, blocks
 
 ID = "semantics.repeated-value"
 
+_FORMS = frozenset({"shape", "size", "dtype", "device", "numel", "place"})
+
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """One finding for each pair, at the assignment whose word the value lacks."""
@@ -70,7 +72,17 @@ def _gives_same(first: Assign, second: Assign) -> bool:
     # What the first assignment changes is another value in the second.
     if isinstance(first.value, E.Name) or first.target in E.walk(first.value):
         return False
-    return equal_code(first.value, second.value)
+    return equal_code(first.value, second.value) and not _is_made_like(first.value)
+
+
+def _is_made_like(value: E.Expr) -> bool:
+    """Whether something new is made that only has the form of what is named: `zeros_like(x)`."""
+    for part in E.walk(value):
+        if isinstance(part, E.Call) and E.callee(part).endswith("_like"):
+            return True
+        if isinstance(part, E.Attr) and part.name in _FORMS:
+            return True
+    return False
 
 
 def _differing_words(first: E.Expr, second: E.Expr) -> tuple[str, str] | None:

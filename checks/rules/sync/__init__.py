@@ -25,6 +25,7 @@ from checks.core.check import Check
 from checks.rules.sync import (
     doubled_argument,
     kind_only_attribute,
+    lacking_attribute,
     lost_comma,
     lost_dimension,
     lost_writer,
@@ -91,4 +92,5 @@ RULES: tuple[Check, ...] = (
     skipped_init,
     model_runner,
     missing_member,
+    lacking_attribute,
 )

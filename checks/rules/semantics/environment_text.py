@@ -1,16 +1,18 @@
-"""An environment variable is taken for a number and never converted: it is text where it is set.
+"""An environment variable's text is taken for a number, or for a yes or no.
 
 ## What it does
 
 In Python that the change wrote, finds `os.environ.get` and `os.getenv` whose default is a number
 while what is read goes on as it is, and local names that get such a value and are then calculated
-or compared with numbers.
+or compared with numbers. Also those that `bool` asks, and conditions whose default is a text such
+as `"0"`: every text but the empty one is true.
 
 ## Why it matters
 
 `sgl-project/sglang#1456` wrote `max_workers=os.environ.get("SGLANG_CPU_COUNT", os.cpu_count())`:
 it worked until somebody set the variable (#1803). `PaddlePaddle/FastDeploy#5571` read the sizes of
-its memory segments this way, until #5892.
+its memory segments this way, until #5892. `vllm-project/vllm` turned its OpenVINO quantisation on
+for `VLLM_OPENVINO_ENABLE_QUANTIZED_WEIGHTS=0` as for `1`.
 
 ## Example
 
@@ -38,10 +40,12 @@ from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Severity
 from checks.lang.ir.source_file import SourceFile
-from checks.rules.semantics._environment import NumberFault, number_faults
+from checks.rules.semantics._environment import TextFault, text_faults
 
-ID = "semantics.unconverted-number"
+ID = "semantics.environment-text"
 
+# These are wrong whatever the variable says; the others only where somebody sets it.
+_FAILING = frozenset({"used", "always"})
 _READS = re.compile(r"\bgetenv\(|\benviron\.get\(")
 
 
@@ -55,25 +59,25 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
             tree = ast.parse(text)
         except (SyntaxError, ValueError):
             continue
-        for fault in number_faults(tree):
+        for fault in text_faults(tree):
             if _is_new(fault, unit, change):
                 yield _finding(fault, unit)
 
 
-def _is_new(fault: NumberFault, unit: SourceFile, change: ChangeSet) -> bool:
+def _is_new(fault: TextFault, unit: SourceFile, change: ChangeSet) -> bool:
     """Whether the change wrote the reading, or what calculates with it."""
     if change.touches(unit.path, fault.line, fault.end_line):
         return True
     return fault.used_at > 0 and change.touches(unit.path, fault.used_at, fault.used_at)
 
 
-def _finding(fault: NumberFault, unit: SourceFile) -> Finding:
+def _finding(fault: TextFault, unit: SourceFile) -> Finding:
     function = unit.function_at(fault.line)
     return Finding.at(
         ID,
         Location(unit.path, fault.line, fault.end_line),
-        "used" if fault.used_at else "default",
-        severity=Severity.BUG if fault.used_at else Severity.SUGGESTION,
+        fault.kind,
+        severity=Severity.BUG if fault.kind in _FAILING else Severity.SUGGESTION,
         confidence=Confidence.HIGH,
         symbol=function.qualname if function is not None else "",
         subject=fault.variable,
