@@ -7,7 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.emulator.compiler import RUNTIME, Workshop, build_all, build_runtime, find_toolchain
+from kernels.emulator.compiler import (
+    RUNTIME,
+    Bindings,
+    Workshop,
+    build_all,
+    build_runtime,
+    find_toolchain,
+)
 from kernels.emulator.includes import collect
 from kernels.emulator.library import HostTensor, Library
 from tests.device.test_command import needs_compiler
@@ -144,3 +151,20 @@ def test_a_header_in_a_folder_beside(tmp_path: Path) -> None:
     files = collect(tmp_path, "ops/gemm/a.cu", RUNTIME / "include")
     # Of two with one name none is taken: which one the build file means is not known.
     assert sorted(files.texts) == ["ops/common/shared.h", "ops/gemm/a.cu"]
+
+
+def test_a_name_that_is_an_op_is_no_other_sources_function(tmp_path: Path) -> None:
+    texts = {
+        "gpu_ops/step.cu": "void Step(int a) {\n}\nPD_BUILD_STATIC_OP(step)\n",
+        "gpu_ops/step_all.cu": "void Step(int a, int b) {\n}\nvoid Count() {\n}\n",
+        "gpu_ops/ops.cc": 'PYBIND11_MODULE(ops, m) {\n m.def("step", &Step);\n'
+        ' m.def("count", &Count);\n}\n',
+        "xpu_ops/ops.cc": 'PYBIND11_MODULE(ops, m) {\n m.def("all", &Step);\n}\n',
+    }
+    for name, text in texts.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    bindings = Bindings.of(tmp_path)
+    other = bindings.text_for("gpu_ops/step_all.cu", texts["gpu_ops/step_all.cu"])
+    assert other.split() == ["EMULATOR_BIND(count,", "Count);"]
