@@ -1,10 +1,11 @@
-"""`specbot device compare` on the commits that changed a repository's kernels, newest first.
+"""`specbot device` on the commits that changed a repository's kernels, newest first.
 
     python -m tests.device.history --repo FastDeploy --count 60 -o history.jsonl \\
       --under custom_ops/gpu_ops/speculate_decoding
 
-Each commit is compared with its parent, by its own changed sources and under its own title. The
-output gets a line a commit, and is gone on with when the command is started again.
+Each commit is compared with its parent, by its own changed sources and under its own title; with
+`--action test` only the tests are run, which is much cheaper. The output gets a line a commit, and
+is gone on with when the command is started again.
 """
 
 from __future__ import annotations
@@ -34,16 +35,17 @@ def commits(repo: Path, head: str, under: str, count: int) -> list[str]:
     return [line.split()[0] for line in said.splitlines() if len(line.split()) > 1][:count]
 
 
-def compare(repo: Path, commit: str, under: str) -> dict[str, Any]:
-    """What `compare` says of a commit; `error` where it came to no end."""
+def run(action: str, repo: Path, commit: str, under: str) -> dict[str, Any]:
+    """What `specbot device` says of a commit; `error` where it came to no end."""
     changed = git(repo, "diff", "--name-only", f"{commit}~", commit, "--", f"{under}/*.cu")
     title = git(repo, "log", "-1", "--format=%s", commit).strip()
-    command = [sys.executable, "-m", "bot", "device", "compare", "--repo", str(repo)]
+    command = [sys.executable, "-m", "bot", "device", action, "--repo", str(repo)]
     command += ["--base", f"{commit}~", "--head", commit, "--title", title]
     command += ["--format", "json", "--fail-on", "never"]
     command += [f"--paths={path}" for path in changed.split()]
     started = time.monotonic()
     entry: dict[str, Any] = {"commit": commit, "title": title, "changed": changed.split()}
+    entry["action"] = action
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=_LONGEST
@@ -100,6 +102,7 @@ def main() -> int:
     parser.add_argument("--head", default="HEAD")
     parser.add_argument("--under", required=True)
     parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--action", choices=("test", "compare"), default="compare")
     parser.add_argument("-o", "--output", type=Path, required=True)
     args = parser.parse_args()
     repo = args.repo.resolve()
@@ -109,7 +112,7 @@ def main() -> int:
     for commit in commits(repo, args.head, args.under, args.count):
         if commit in known:
             continue
-        entries.append(compare(repo, commit, args.under))
+        entries.append(run(args.action, repo, commit, args.under))
         with args.output.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entries[-1]) + "\n")
     sys.stdout.write(show(entries))
