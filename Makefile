@@ -84,6 +84,7 @@ bench: dev $(BUILD)/semgrep/.made
 	$(BIN)/python -m tests.bench.logprobs
 	$(BIN)/python -m tests.bench.ci
 	$(BIN)/python -m tests.bench.pages
+	$(BIN)/python -m tests.bench.device
 	$(BIN)/python -m tests.bench.service
 	$(BIN)/python -m tests.bench.service_review
 

@@ -15,7 +15,7 @@ from bot.device.copies import CopyFinder, OpCopy
 from bot.device.coverage import changed_lines, covered_lines
 from bot.device.observations import Witness, cases_by_test
 from bot.device.process import Json, run_job
-from bot.device.siblings import SiblingPlan, compare_all, parted
+from bot.device.siblings import COPIES, SiblingPlan, compare_all, parted
 from bot.device.tests import FileResult, TestPlan, run_files
 from bot.device.workspace import Workspace, cache_folder, device_sources, write_tree
 from bot.errors import UserError
@@ -279,9 +279,9 @@ class _Run:
         shown = self._build_copies(BASE, self._copies(self._base, Side.BASE))
         recording = shown or builds
         assert recording is not None and builds is not None
-        self._run(recording, recording, "copies", record=True)
+        self._run(recording, recording, COPIES, record=True)
         own_label = "head" if self._base is None else "base"
-        calls = self._collect_calls(own_label, "copies")
+        calls = self._collect_calls(own_label, COPIES)
         before = None
         if self._base is not None:
             earlier = self._copies(self._base, Side.BASE)

@@ -41,6 +41,13 @@ _MISTAKES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"!(?=[A-Za-z(_])"), ""),
     (re.compile(r"(?<![\w.])0(?![\w.])"), "1"),
     (re.compile(r"(?<![\w.])1(?![\w.])"), "2"),
+    # A barrier or a guard that is missing, and an index that is one too large or another's.
+    (re.compile(r"\b__sync(?:threads|warp)\([^()]*\);"), ";"),
+    (re.compile(r"\bif \(.*\) (?:return|continue|break);"), ";"),
+    (re.compile(r"\[(\w+)\](?! *\{)"), r"[\1 + 1]"),
+    (re.compile(r"\bthreadIdx\.x\b"), "blockIdx.x"),
+    (re.compile(r"\bblockIdx\.x\b"), "threadIdx.x"),
+    (re.compile(r"\[(\w+)\]\[(\w+)\]"), r"[\2][\1]"),
 )
 
 
@@ -63,7 +70,7 @@ def mutants_of(path: str, text: str, lines: Sequence[int]) -> Iterator[Mutant]:
         code = _NOT_CODE.sub(lambda match: " " * len(match[0]), before)
         for pattern, mistake in _MISTAKES:
             for match in pattern.finditer(code):
-                after = before[: match.start()] + mistake + before[match.end() :]
+                after = before[: match.start()] + match.expand(mistake) + before[match.end() :]
                 mutated = [*rows[: number - 1], after, *rows[number:]]
                 yield Mutant(path, number, before.strip(), after.strip(), "\n".join(mutated))
 

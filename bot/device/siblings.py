@@ -15,6 +15,8 @@ from bot.device.workspace import Workspace
 from bot.reports.device_run import SiblingResult, SideBuild
 from checks.core.observation import DeviceObservation, ObservationKind
 
+# The label of the jobs that run the copies' own tests.
+COPIES = "copies"
 AGREES, DIFFERS, NOT_COMPARED = "agrees", "differs", "not-compared"
 _SILENCE = 120.0
 # Inputs made of those that tests show; each costs some milliseconds.
@@ -94,6 +96,11 @@ def _run(
         "runtime": plan.own.runtime,
         "libraries": plan.own.libraries,
         "copy": libraries,
+        "copy_label": COPIES,
+        "texts": {
+            "own": [str(plan.own.root / plan.own.source_of([item.op]))],
+            "copy": [str(plan.copies.root / path) for path in item.files],
+        },
         "left_out": list(left_out),
         "variations": variations,
     }
@@ -148,7 +155,7 @@ def parted(
         recorded = _recorded(result, earlier)
         varied = [] if recorded else _varied(result, earlier)
         for event in sorted([*recorded, *varied], key=lambda event: int(event["size"]))[:1]:
-            certain = bool(recorded) and earlier is not None
+            certain = bool(recorded) and earlier is not None and not event.get("borrowed")
             facts.append(_fact(witness, copies[result.op, result.copy], event, certain=certain))
     return facts
 

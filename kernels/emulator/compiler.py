@@ -182,7 +182,7 @@ def build_all(
 class Bindings:
     """What the repository registers in other files than the functions': for Python, for PyTorch."""
 
-    functions: dict[str, str]
+    functions: dict[tuple[str, str], str]
     torch_ops: list[TorchOp]
 
     @classmethod
@@ -193,7 +193,9 @@ class Bindings:
     def text_for(self, source: str, text: str) -> str:
         """The registrations of functions that a source defines."""
         ops = ops_near(source, self.torch_ops)
-        return _binding_text(text, self.functions) + _torch_text(text, ops)
+        hardware = hardware_of(source)
+        functions = {n: f for (kind, n), f in self.functions.items() if kind in ("", hardware)}
+        return _binding_text(text, functions) + _torch_text(text, ops)
 
 
 def _build(

@@ -105,7 +105,8 @@ def _find(root: Path, includer: str, quote: str, name: str, runtime: Path) -> st
     """The path of an included file in the tree.
 
     Build files say which folders are searched; nearly always they are above the file itself, or
-    are named `include` beside those.
+    are named `include` beside those. Last comes a folder beside the file or one above it, if only
+    one of those has the file.
     """
     if quote == "<" and (runtime / name).is_file():
         return None
@@ -113,6 +114,16 @@ def _find(root: Path, includer: str, quote: str, name: str, runtime: Path) -> st
         path = _normal(folder / name)
         if path is not None and (root / path).is_file():
             return path
+    return None if quote == "<" else _beside(root, includer, name)
+
+
+def _beside(root: Path, includer: str, name: str) -> str | None:
+    if name.startswith(".") or "*" in name:
+        return None
+    for folder in PurePosixPath(includer).parents:
+        found = [path for path in (root / folder).glob(f"*/{name}") if path.is_file()]
+        if len(found) == 1:
+            return found[0].relative_to(root).as_posix()
     return None
 
 

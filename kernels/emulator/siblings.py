@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 
 from kernels.emulator.events import Events
 from kernels.emulator.library import HostTensor, Library, OpError, OpSignature, Value
+from kernels.emulator.readings import RowShift, find_shift, read_rows
 from kernels.emulator.recording import Call, load_call
 from kernels.emulator.replaying import first_difference, show_inputs, size_of
 
@@ -49,27 +51,27 @@ class Comparison:
 
 
 def run_siblings(job: dict[str, Any]) -> None:
-    """Compare `job["op"]` with its copy on every recorded call, and then on variations of them."""
+    """Compare `job["op"]` with its copy on every recorded call, and then on variations of them.
+
+    `job["texts"]` are the files of the sources of either side. An op that no test calls is given
+    the calls of another one that takes the same parameters.
+    """
     # Hypothesis is imported by it.
     from kernels.emulator.variation import find_difference
 
     events = Events(Path(job["events"]))
-    op = job["op"]
     try:
-        pair = Pair(op, _library(job, "libraries", "own/"), _library(job, "copy", "copy/"))
+        pair = _pair(job)
     except (OSError, KeyError) as error:
         events.write({"event": "end", "why": str(error)[:300], "counts": {}})
         return
     calls = []
     counts: Counter[str] = Counter()
-    for path in sorted(Path(job["calls"]).glob("*.npz")):
-        call = load_call(path)
-        if call.op != op or path.name in job["left_out"]:
-            continue
+    for path, call in _calls_for(job, pair):
         events.write({"event": "call", "call": path.name})
         comparison = pair.compare(call)
         counts[comparison.agreement] += 1
-        events.write(_event(comparison, path.name))
+        events.write(_event(comparison, path.name, borrowed=call.op != job["op"]))
         if comparison.agreement is not Agreement.NOT_COMPARED:
             calls.append(call)
     varied: Counter[str] = Counter()
@@ -77,8 +79,34 @@ def run_siblings(job: dict[str, Any]) -> None:
         events.write({"event": "call", "call": ""})
         found = find_difference(pair, calls, job["variations"], varied)
         if found is not None:
-            events.write(_event(found, ""))
+            events.write(_event(found, "", borrowed=False))
     events.write({"event": "end", "why": "", "counts": counts, "varied": varied})
+
+
+def _pair(job: dict[str, Any]) -> Pair:
+    own, copy_of_it = _library(job, "libraries", "own/"), _library(job, "copy", "copy/")
+    texts = [
+        [Path(path).read_text("utf-8", "replace") for path in job["texts"][side]]
+        for side in ("own", "copy")
+    ]
+    return Pair(job["op"], own, copy_of_it, texts)
+
+
+def _calls_for(job: dict[str, Any], pair: Pair) -> Iterator[tuple[Path, Call]]:
+    """The recorded calls of the op; where there are none, those of ops with all its parameters."""
+    recorded = []
+    for path in sorted(Path(job["calls"]).glob("*.npz")):
+        if path.name not in job["left_out"]:
+            recorded.append((path, load_call(path)))
+    own = [(path, call) for path, call in recorded if call.op == job["op"]]
+    for path, call in own:
+        pair.show(call, of_copy=path.name.startswith(job["copy_label"]))
+    if own:
+        yield from own
+        return
+    for path, call in recorded:
+        if pair.parameters and pair.parameters <= set(call.parameters):
+            yield path, call
 
 
 def _library(job: dict[str, Any], name: str, prefix: str) -> Library:
@@ -86,7 +114,7 @@ def _library(job: dict[str, Any], name: str, prefix: str) -> Library:
     return Library(Path(job["runtime"]), libraries, {job["op"]}, prefix)
 
 
-def _event(comparison: Comparison, name: str) -> dict[str, Any]:
+def _event(comparison: Comparison, name: str, *, borrowed: bool) -> dict[str, Any]:
     return {
         "event": "compared",
         "call": name,
@@ -96,21 +124,57 @@ def _event(comparison: Comparison, name: str) -> dict[str, Any]:
         "expected": comparison.expected,
         "got": comparison.got,
         "size": size_of(comparison.call.values),
+        "borrowed": borrowed,
         "inputs": show_inputs(comparison.call),
     }
 
 
-class Pair:
-    """An op and its copy."""
+# A tensor's type, and its number of dimensions as far as that counts.
+_Form = tuple[str, int]
 
-    def __init__(self, op: str, own: Library, other: Library) -> None:
+
+class Pair:
+    """An op and its copy; `texts` are the sources of each."""
+
+    def __init__(
+        self, op: str, own: Library, other: Library, texts: Sequence[Sequence[str]] = ((), ())
+    ) -> None:
         self._op = op
         self._sides = ((own, own.ops()[op]), (other, other.ops()[op]))
+        names = [signature.parameters for _, signature in self._sides]
+        self._shift = find_shift(texts[0], names[0], names[1]) or find_shift(
+            texts[1], names[1], names[0]
+        )
+        self._texts = texts
+        self._forms: tuple[dict[str, set[_Form]], ...] = ({}, {})
+
+    @property
+    def parameters(self) -> set[str]:
+        """What either side takes."""
+        return {name for _, signature in self._sides for name in signature.parameters}
+
+    def show(self, call: Call, *, of_copy: bool) -> None:
+        """Remember the forms of tensors that a side's own tests give it."""
+        forms = self._forms[of_copy]
+        for name, value in zip(call.parameters, call.values, strict=False):
+            if isinstance(value, HostTensor):
+                forms.setdefault(name, set()).add(self._form(of_copy, name, value))
+
+    def _form(self, number: int, name: str, value: HostTensor) -> _Form:
+        """A shape that a side's code does not ask for can be any: it reads one number after
+        another."""
+        asked = re.compile(rf"\b{re.escape(name)}\.(?:shape|dims)\(")
+        is_asked = any(asked.search(text) for text in self._texts[number])
+        return value.dtype, value.array.ndim if is_asked else 1
 
     def compare(self, call: Call) -> Comparison:
         """The call on both sides: the first tensor that both have and that differs."""
         try:
-            own, other = (self._result(*side, call) for side in self._sides)
+            values = [self._arranged(number, call) for number in (0, 1)]
+            own, other = (
+                self._result(*side, call, given)
+                for side, given in zip(self._sides, values, strict=True)
+            )
         except NotComparable as error:
             return Comparison(call, Agreement.NOT_COMPARED, str(error))
         names = [name for name in own if name in other]
@@ -123,11 +187,22 @@ class Pair:
                 return Comparison(call, Agreement.DIFFERS, "", place, expected, got)
         return Comparison(call, Agreement.AGREES)
 
+    def _arranged(self, number: int, call: Call) -> list[Value]:
+        """The call's arguments for a side. Raises `NotComparable` where its callers give others."""
+        signature = self._sides[number][1]
+        values = arrange(call, signature, self._shift)
+        for name, value in zip(signature.parameters, values, strict=False):
+            shown = self._forms[number].get(name)
+            if shown and isinstance(value, HostTensor):
+                form = self._form(number, name, value)
+                if form not in shown:
+                    raise NotComparable(f"one side takes {name} as {_forms_text({form}, shown)}")
+        return values
+
     def _result(
-        self, library: Library, signature: OpSignature, call: Call
+        self, library: Library, signature: OpSignature, call: Call, values: Sequence[Value]
     ) -> dict[str, HostTensor]:
         """Raises `NotComparable` where the side refuses the input or is not of one mind."""
-        values = arrange(call, signature)
         names = signature.parameters or call.parameters
         results = [self._run(library, values, names, seed) for seed in _SEEDS]
         for seed, result in zip(_SEEDS[1:], results[1:], strict=True):
@@ -154,10 +229,19 @@ class Pair:
         for name, value in zip(names, own, strict=False):
             if isinstance(value, HostTensor):
                 tensors[name] = value
+        shift = self._shift
+        if shift is not None and shift.base in tensors and shift.offsets in tensors:
+            tensors[shift.rows] = read_rows(tensors[shift.base], tensors[shift.offsets])
         return tensors
 
 
-def arrange(call: Call, signature: OpSignature) -> list[Value]:
+def _forms_text(given: set[_Form], shown: set[_Form]) -> str:
+    """`int64[2]` of a tensor with two dimensions."""
+    texts = [", ".join(f"{dtype}[{rank}]" for dtype, rank in sorted(s)) for s in (given, shown)]
+    return f"{texts[0]}, the other as {texts[1]}"
+
+
+def arrange(call: Call, signature: OpSignature, shift: RowShift | None = None) -> list[Value]:
     """The call's arguments in the order of another side's parameters.
 
     Raises `NotComparable` where a parameter is the other side's alone.
@@ -166,7 +250,9 @@ def arrange(call: Call, signature: OpSignature) -> list[Value]:
         if signature.parameters and len(signature.parameters) != len(call.values):
             raise NotComparable("the numbers of parameters differ")
         return list(call.values)
-    given: Mapping[str, Value] = dict(zip(call.parameters, call.values, strict=False))
+    given = dict(zip(call.parameters, call.values, strict=False))
+    if shift is not None:
+        given = shift.translate(given)
     missing = [name for name in signature.parameters if name not in given]
     if missing:
         raise NotComparable(f"one side alone takes {', '.join(missing)}")

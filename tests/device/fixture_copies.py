@@ -152,6 +152,27 @@ def write_copies(folder: Path, gpu: str = SAME, xpu: str = SAME, extra: str = ""
         path.write_text(text)
 
 
+def write_untested(folder: Path, gpu: str) -> None:
+    """The same op once more by another name, `go_on`, that no test calls."""
+    for source, other in ((GPU, "go_on.cu"), (XPU, "go_on.cc")):
+        text = (folder / source).read_text()
+        if source == GPU:
+            text = text.replace(SAME, gpu)
+        renamed = text.replace("PD_BUILD_STATIC_OP(advance)", "PD_BUILD_STATIC_OP(go_on)")
+        (folder / source).with_name(other).write_text(renamed)
+
+
+def write_copy_test(folder: Path, dtype: str) -> None:
+    """A test of the copy, which gives it `lens` of another type than the test of the op."""
+    text = _TEST.replace("ops.gpu", "ops.xpu").replace('"int32"', f'"{dtype}"')
+    path = folder / "custom_ops/xpu_ops/test/test_advance.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The copy takes `stopped` first.
+    path.write_text(
+        text.replace("advance(lens, *flags, step)", "advance(flags[0], lens, flags[1], step)")
+    )
+
+
 def _xpu_code(extra: str) -> str:
     if not extra:
         return _XPU_CODE.replace("EXTRA", "")
@@ -159,3 +180,68 @@ def _xpu_code(extra: str) -> str:
     return code.replace(
         "paused, int step) {", f"paused, const paddle::Tensor& {extra}, int step) {{"
     )
+
+
+_HISTORY_GPU = """
+#include "paddle/extension.h"
+
+__global__ void note_kernel(int64_t* tokens, const int64_t* starts, int64_t token, int rows,
+                            int length) {
+  int row = threadIdx.x;
+  if (row >= rows) return;
+  int64_t* history = tokens + row * length + starts[row];
+  history[PLACE] = token;
+}
+
+void Note(const paddle::Tensor& tokens, const paddle::Tensor& starts, int64_t token) {
+  note_kernel<<<1, 64>>>(const_cast<int64_t*>(tokens.data<int64_t>()), starts.data<int64_t>(),
+                         token, tokens.shape()[0], tokens.shape()[1]);
+}
+
+PD_BUILD_STATIC_OP(note)
+    .Inputs({"tokens", "starts"})
+    .Attrs({"token: int64_t"})
+    .Outputs({"tokens_out"})
+    .SetInplaceMap({{"tokens", "tokens_out"}})
+    .SetKernelFn(PD_KERNEL(Note));
+"""
+_HISTORY_XPU = """
+#include "paddle/extension.h"
+
+void Note(const paddle::Tensor& past, int64_t token) {
+  int64_t* past_of_all = const_cast<int64_t*>(past.data<int64_t>());
+  for (int64_t row = 0; row < past.shape()[0]; ++row) past_of_all[row * past.shape()[1]] = token;
+}
+
+PD_BUILD_STATIC_OP(note)
+    .Inputs({"past"})
+    .Attrs({"token: int64_t"})
+    .Outputs({"past_out"})
+    .SetInplaceMap({{"past", "past_out"}})
+    .SetKernelFn(PD_KERNEL(Note));
+"""
+_HISTORY_TEST = """
+import numpy as np
+import paddle
+
+from engine.ops.gpu import note
+
+
+def test_note():
+    tokens = paddle.to_tensor(np.full((2, 4), -1, "int64"))
+    note(tokens, paddle.to_tensor(np.array([[1], [2]], "int64")), 7)
+"""
+
+
+def write_history(folder: Path, place: str) -> None:
+    """An op that writes behind each row's prompt, at `place`; its copy has the history alone."""
+    files = {
+        ".specbot.toml": '[[hardware]]\nname = "xpu"\nmarks = ["xpu"]\n',
+        "custom_ops/gpu_ops/note.cu": _HISTORY_GPU.replace("PLACE", place),
+        "custom_ops/xpu_ops/src/ops/note.cc": _HISTORY_XPU,
+        "tests/test_note.py": _HISTORY_TEST,
+    }
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)

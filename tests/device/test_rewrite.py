@@ -96,6 +96,14 @@ _PIECES = st.sampled_from(
 )
 
 
+def test_a_member_template_of_a_call() -> None:
+    assert rewrite("Scan<T, N>(memory)\n  .Sum<4>(a, b);") == (
+        "Scan<T, N>(memory)\n  .template Sum<4>(a, b);"
+    )
+    for text in ("f().template g<int>(x);", "if (a) b < c > (d);", "t.data<int>();"):
+        assert rewrite(text) == text
+
+
 @given(st.lists(_PIECES, max_size=12).map("".join))
 def test_any_text_is_rewritten_or_refused(text: str) -> None:
     try:

@@ -102,3 +102,40 @@ def test_people_read_it(cache: Path, tmp_path: Path, form: str) -> None:
     assert done.returncode == 0, done.stderr
     assert "Compared with the copies for other hardware" in done.stdout
     assert "4 agreed, 0 differed" in done.stdout or "4 agreed" in json.dumps(done.stdout)
+
+
+def test_a_history_behind_each_prompt(cache: Path, tmp_path: Path) -> None:
+    fixture_copies.write_history(tmp_path / "same", "0")
+    commit(tmp_path / "same", "head")
+    [sibling] = compare(cache, tmp_path / "same")["siblings"]
+    assert (sibling["agreed"], sibling["differed"]) == (1, 0)
+    fixture_copies.write_history(tmp_path / "other", "1")
+    commit(tmp_path / "other", "head")
+    [finding] = compare(cache, tmp_path / "other")["findings"]
+    [evidence] = finding["evidence"]
+    assert (evidence["expected"], evidence["got"]) == ("7", "-1")
+
+
+def test_an_op_without_calls_borrows_those_of_another(cache: Path, tmp_path: Path) -> None:
+    fixture_copies.write_copies(tmp_path)
+    fixture_copies.write_untested(tmp_path, gpu=BY_TWO)
+    commit(tmp_path, "head")
+    report = compare(cache, tmp_path)
+    [finding] = report["findings"]
+    # No test shows that callers give it these inputs.
+    assert (finding["severity"], finding["evidence"][0]["op"]) == ("question", "go_on")
+    assert {sibling["op"]: sibling["compared"] for sibling in report["siblings"]} == {
+        "advance": True,
+        "go_on": True,
+    }
+
+
+def test_another_form_of_a_tensor(cache: Path, tmp_path: Path) -> None:
+    fixture_copies.write_copies(tmp_path, gpu=BY_TWO)
+    fixture_copies.write_copy_test(tmp_path, dtype="int64")
+    commit(tmp_path, "head")
+    report = compare(cache, tmp_path)
+    assert report["findings"] == []
+    [sibling] = report["siblings"]
+    forms = "int32[1], the other as int64[1]"
+    assert f"one side takes lens as {forms}" in sibling["left_out"]

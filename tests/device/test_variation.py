@@ -8,6 +8,7 @@ from bot.device.mutants import mutants_of
 from kernels.emulator.library import HostTensor
 from kernels.emulator.recording import Call
 from kernels.emulator.variation import Edit, vary
+from tests.device.kernel_mutants import device_lines
 
 
 def call(lens: list[int], stopped: list[bool], step: int, name: str = "lens") -> Call:
@@ -58,3 +59,35 @@ def test_mistakes_are_put_into_code_alone() -> None:
     [first, *_] = mutants_of("a.cu", text, [1])
     assert first.text.splitlines()[0] == "int i = 1;"
     assert first.text.splitlines()[1:] == text.splitlines()[1:]
+
+
+def test_barriers_guards_and_indices() -> None:
+    lines = [
+        "if (row >= rows) return;",
+        "__syncthreads();",
+        "sum += values[row];",
+        "table[row][column] = threadIdx.x;",
+    ]
+    text = "\n".join(lines)
+    changes = {(m.line, m.after) for m in mutants_of("a.cu", text, [1, 2, 3, 4])}
+    assert changes >= {
+        (1, ";"),
+        (2, ";"),
+        (3, "sum += values[row + 1];"),
+        (4, "table[column][row] = threadIdx.x;"),
+        (4, "table[row][column] = blockIdx.x;"),
+    }
+
+
+def test_mistakes_of_kernels_are_in_device_functions() -> None:
+    text = """
+__device__ int twice(int x) { return 2 * x; }
+__global__ void kernel(int* a);
+__global__ void kernel(int* a) {
+  a[0] = twice(a[0]);
+}
+void host(int* a) {
+  kernel<<<1, 1>>>(a);
+}
+"""
+    assert device_lines(text) == [2, 4, 5, 6]

@@ -4,7 +4,8 @@
 
 Gives an op and the op of the same name for other hardware the inputs that the repository's own
 tests of either show, and variations within those. Where both gave the same result before the change
-and do not after it, the smallest such input is reported.
+and do not after it, the smallest such input is reported. An op that no test calls is given the
+calls of another one with the same parameters.
 
 ## Why it matters
 
@@ -20,9 +21,10 @@ seq_lens_decoder[i] += output_len;         // the XPU copy still adds output_len
 ## Known limits
 
 An XPU plugin is run by its own `cpu_wrapper`; its `.xpu` kernels are not emulated. Inputs that one
-side refuses are left out, and so are results that are random or depend on the order of threads.
-Without a base, or on an input that no test shows, a difference is a question. It needs `specbot
-device compare`: a review that runs nothing says nothing.
+side refuses are left out, tensors of a shape or type that a side's own tests never give it, and
+results that are random or depend on the order of threads. Without a base, or on an input that no
+test shows, a difference is a question. It needs `specbot device compare`: a review that runs
+nothing says nothing.
 """
 
 from __future__ import annotations

@@ -142,5 +142,24 @@ template <class T, class Operation>
 T reduce(const LaneGroup& group, T value, Operation operation, EMULATOR_SITE) {
   return emulator::reduce_lanes(group.lanes(), value, operation, {file, line});
 }
+// The group's first thread stores the result, or adds it to what is there.
+template <class T, class Operation>
+void reduce_store_async(const LaneGroup& group, T* destination, T value, Operation operation,
+                        EMULATOR_SITE) {
+  T result = reduce(group, value, operation, file, line);
+  if (group.thread_rank() == 0) *destination = result;
+}
+template <class Atomic, class T, class Operation>
+void reduce_store_async(const LaneGroup& group, Atomic& destination, T value, Operation operation,
+                        EMULATOR_SITE) {
+  T result = reduce(group, value, operation, file, line);
+  if (group.thread_rank() == 0) destination.store(result);
+}
+template <class Atomic, class T, class Operation>
+void reduce_update_async(const LaneGroup& group, Atomic& destination, T value, Operation operation,
+                         EMULATOR_SITE) {
+  T result = reduce(group, value, operation, file, line);
+  if (group.thread_rank() == 0) destination.store(operation(destination.load(), result));
+}
 
 }  // namespace cooperative_groups

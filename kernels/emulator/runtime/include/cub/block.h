@@ -254,4 +254,51 @@ class BlockRadixSort {
   emulator::Site site_;
 };
 
+// Each item beside the one before it. The first one of all has none: it stays, or is a head.
+template <class T, int X, int Y = 1, int Z = 1, int = 0>
+class BlockAdjacentDifference {
+ public:
+  struct TempStorage {
+    T memory[X * Y * Z];
+  };
+  explicit BlockAdjacentDifference(TempStorage&, EMULATOR_SITE) : site_{file, line} {}
+  explicit BlockAdjacentDifference(EMULATOR_SITE) : site_{file, line} {}
+
+  template <int Items, class Output, class Operation>
+  void SubtractLeft(T (&items)[Items], Output (&results)[Items], Operation operation) {
+    auto before = items_before(items);
+    for (int i = 0; i < Items; ++i) {
+      results[i] = is_first(i) ? Output(items[i]) : Output(operation(items[i], before[i]));
+    }
+  }
+  template <int Items, class Output, class Operation>
+  void SubtractLeft(T (&items)[Items], Output (&results)[Items], Operation operation, T first) {
+    auto before = items_before(items);
+    for (int i = 0; i < Items; ++i) results[i] = operation(items[i], is_first(i) ? first : before[i]);
+  }
+  template <int Items, class Flag, class Operation>
+  void FlagHeads(Flag (&flags)[Items], T (&items)[Items], Operation operation) {
+    auto before = items_before(items);
+    for (int i = 0; i < Items; ++i) flags[i] = is_first(i) ? Flag(1) : Flag(operation(before[i], items[i]));
+  }
+  template <int Items, class Flag, class Operation>
+  void FlagHeads(Flag (&flags)[Items], T (&items)[Items], Operation operation, T first) {
+    auto before = items_before(items);
+    for (int i = 0; i < Items; ++i) flags[i] = operation(is_first(i) ? first : before[i], items[i]);
+  }
+
+ private:
+  static bool is_first(int item) { return item == 0 && emulator::current().linear == 0; }
+  template <int Items>
+  std::deque<T> items_before(T (&items)[Items]) {
+    std::deque<T> lasts = detail::values_of_block(items[Items - 1], site_);
+    size_t self = emulator::current().linear;
+    std::deque<T> before(Items);
+    before[0] = self == 0 ? items[0] : lasts[self - 1];
+    for (int i = 1; i < Items; ++i) before[i] = items[i - 1];
+    return before;
+  }
+  emulator::Site site_;
+};
+
 }  // namespace cub

@@ -6,4 +6,6 @@
 #include "cub/block.h"
 #include "cub/device.h"
 #include "cub/operators.h"
+#include "cub/traits.h"
 #include "cub/warp.h"
+#include "cuda/std/limits"

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <ctime>
 
+#include <unistd.h>
+
 #include "emulator/grid.h"
 #include "emulator/launch.h"
 
@@ -161,7 +163,45 @@ cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t n, size_t off
   return cudaSuccess;
 }
 
-// Attributes of kernels have no effect here.
+// A handle names the memory of this process; another process has no device to open it on.
+struct cudaIpcMemHandle_t {
+  char reserved[64];
+};
+typedef cudaIpcMemHandle_t cudaIpcMemHandle_st;
+constexpr unsigned cudaIpcMemLazyEnablePeerAccess = 1;
+inline cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory) {
+  *handle = {};
+  long process = static_cast<long>(getpid());
+  std::memcpy(handle->reserved, &memory, sizeof memory);
+  std::memcpy(handle->reserved + sizeof memory, &process, sizeof process);
+  return cudaSuccess;
+}
+inline cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsigned) {
+  long process;
+  std::memcpy(&process, handle.reserved + sizeof *memory, sizeof process);
+  if (process != static_cast<long>(getpid())) return cudaErrorNotSupported;
+  std::memcpy(memory, handle.reserved, sizeof *memory);
+  return cudaSuccess;
+}
+inline cudaError_t cudaIpcCloseMemHandle(void*) { return cudaSuccess; }
+
+enum cudaSharedCarveout {
+  cudaSharedmemCarveoutDefault = -1,
+  cudaSharedmemCarveoutMaxL1 = 0,
+  cudaSharedmemCarveoutMaxShared = 100,
+};
+
+inline cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t n, cudaStream_t = nullptr) {
+  return cudaMemcpy(to, from, n, cudaMemcpyDeviceToDevice);
+}
+
+// Attributes of kernels have no effect here, and static shared memory is not counted.
+struct cudaFuncAttributes {
+  size_t sharedSizeBytes = 0, constSizeBytes = 0, localSizeBytes = 0;
+  int maxThreadsPerBlock = 1024, numRegs = 32, maxDynamicSharedSizeBytes = 227 * 1024;
+};
+template <class F>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, F) { *attributes = {}; return cudaSuccess; }
 template <class F> cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute, int) { return cudaSuccess; }
 template <class F> cudaError_t cudaFuncSetCacheConfig(F, int) { return cudaSuccess; }
 template <class F>

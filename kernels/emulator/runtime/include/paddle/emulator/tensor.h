@@ -69,6 +69,9 @@ struct bfloat16 : __nv_bfloat16 {
 };
 struct float8_e4m3fn {
   uint8_t x;
+  float8_e4m3fn() = default;
+  explicit float8_e4m3fn(float v) : x(emulator::Float8E4m3::from_double(v)) {}
+  operator float() const { return emulator::Float8E4m3::to_float(x); }
 };
 struct float8_e5m2 {
   uint8_t x;
@@ -109,6 +112,7 @@ EMULATOR_TYPE(float, FLOAT32)
 EMULATOR_TYPE(double, FLOAT64)
 EMULATOR_TYPE(dtype::float16, FLOAT16)
 EMULATOR_TYPE(dtype::bfloat16, BFLOAT16)
+EMULATOR_TYPE(dtype::float8_e4m3fn, FLOAT8_E4M3FN)
 #undef EMULATOR_TYPE
 
 enum class AllocationType : int8_t { UNDEFINED = 0, CPU = 1, GPU = 2, GPUPINNED = 3 };
@@ -302,6 +306,9 @@ inline Tensor zeros_like(const Tensor& like) { return full_like(like, 0); }
 inline Tensor from_blob(void* data, const std::vector<int64_t>& shape, DataType type, Place place = Place()) {
   return {shape, type, place, std::shared_ptr<unsigned char>(static_cast<unsigned char*>(data), [](unsigned char*) {})};
 }
+inline Tensor from_blob(void* data, const std::vector<int>& shape, DataType type, Place place = Place()) {
+  return from_blob(data, std::vector<int64_t>(shape.begin(), shape.end()), type, place);
+}
 inline cudaStream_t GetCurrentCUDAStream(const Place&) { return nullptr; }
 
 namespace experimental {
@@ -332,6 +339,16 @@ class Allocator {
   AllocationPtr Allocate(size_t bytes) { return std::make_unique<Allocation>(bytes); }
 };
 
+typedef uint64_t StreamId;
+class Stream {
+ public:
+  explicit Stream(StreamId) {}
+};
+namespace memory_utils {
+inline Allocator::AllocationPtr Alloc(const Place&, size_t bytes) { return std::make_unique<Allocation>(bytes); }
+inline Allocator::AllocationPtr Alloc(const Place& place, size_t bytes, Stream) { return Alloc(place, bytes); }
+}  // namespace memory_utils
+
 // A tensor that is given its memory later.
 class DenseTensor {
  public:
@@ -346,8 +363,26 @@ class DenseTensor {
   paddle::Tensor tensor_;
 };
 
+// Random numbers of the device: one seed, and a place in its stream that every use moves on.
+class Generator {
+ public:
+  std::pair<uint64_t, uint64_t> IncrementOffset(uint64_t count) {
+    uint64_t before = offset_;
+    offset_ += count;
+    return {kSeed, before};
+  }
+
+ private:
+  static constexpr uint64_t kSeed = 34342423252;
+  uint64_t offset_ = 0;
+};
+
 class GPUContext {
  public:
+  Generator* GetGenerator() const {
+    static Generator generator;
+    return &generator;
+  }
   cudaStream_t stream() const { return nullptr; }
   int GetSMCount() const { return cudaDeviceProp().multiProcessorCount; }
   int GetComputeCapability() const { return 90; }
