@@ -126,6 +126,11 @@ class SiblingResult:
         """Whether there was an input on which both gave a result."""
         return bool(self.agreed or self.differences)
 
+    @property
+    def is_different(self) -> bool:
+        """Whether there was an input on which the results differed."""
+        return bool(self.differences or self.varied_differences)
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceReport:
