@@ -22,6 +22,8 @@ from bot.errors import UserError
 from bot.reports.device_run import (
     FAILED,
     PASSED,
+    PROCESS,
+    TOO_SLOW,
     CaseResult,
     CoveredLines,
     DeviceReport,
@@ -211,7 +213,8 @@ class _Run:
         """Tests that failed and pass when the threads run in descending order."""
         files = {}
         for result in results:
-            if any(case.outcome == FAILED and case.kind != "process" for case in result.cases):
+            ended = (PROCESS, TOO_SLOW)
+            if any(case.outcome == FAILED and case.kind not in ended for case in result.cases):
                 files[result.file] = tests.tests[result.file]
         again = self._run_some(self._head, tests, files, "again", 1)
         return observations.order_dependent_tests(self._witness, {0: results, 1: again}, set())
