@@ -22,6 +22,8 @@ from bot.errors import UserError
 from bot.reports.device_run import (
     FAILED,
     PASSED,
+    PROCESS,
+    TOO_SLOW,
     CaseResult,
     CoveredLines,
     DeviceReport,
@@ -126,7 +128,9 @@ class _Run:
 
     def _build(self, side: str, sources: Sequence[str], variant: str = "plain") -> SideBuild:
         self._tick(f"{side}: {len(sources)} {variant}")
-        return build_side(self._workspace, side, sources, variant)
+        # Other variants run the tests of the plain one.
+        with_tests = variant == "plain"
+        return build_side(self._workspace, side, sources, variant, with_tests=with_tests)
 
     def report(self) -> DeviceReport:
         """The whole run."""
@@ -209,7 +213,8 @@ class _Run:
         """Tests that failed and pass when the threads run in descending order."""
         files = {}
         for result in results:
-            if any(case.outcome == FAILED and case.kind != "process" for case in result.cases):
+            ended = (PROCESS, TOO_SLOW)
+            if any(case.outcome == FAILED and case.kind not in ended for case in result.cases):
                 files[result.file] = tests.tests[result.file]
         again = self._run_some(self._head, tests, files, "again", 1)
         return observations.order_dependent_tests(self._witness, {0: results, 1: again}, set())
@@ -275,18 +280,21 @@ class _Run:
         copies = self._copies(self._head, Side.HEAD)
         if not copies:
             return []
-        builds = self._build_copies(HEAD, copies)
-        shown = self._build_copies(BASE, self._copies(self._base, Side.BASE))
+        earlier = self._copies(self._base, Side.BASE)
+        shown = self._build_copies(BASE, earlier)
+        builds = self._build_copies(HEAD, copies, with_tests=shown is None)
         recording = shown or builds
         assert recording is not None and builds is not None
         self._run(recording, recording, COPIES, record=True)
         own_label = "head" if self._base is None else "base"
         calls = self._collect_calls(own_label, COPIES)
-        before = None
-        if self._base is not None:
-            earlier = self._copies(self._base, Side.BASE)
-            before = self._run_siblings(BASE, self._base, shown, earlier, calls)
         self._siblings = self._run_siblings(HEAD, self._head, builds, copies, calls)
+        before = None
+        # Only where the head's sides differ does it matter whether the base's did.
+        differing = {item.op for item in self._siblings if item.is_different}
+        if self._base is not None:
+            earlier = [item for item in earlier if item.op in differing]
+            before = self._run_siblings(BASE, self._base, shown, earlier, calls)
         by_path = {(item.op, item.path): item for item in copies}
         return parted(self._witness, by_path, self._siblings, before)
 
@@ -301,12 +309,15 @@ class _Run:
                 copies |= {(op, item.path): item for item in finder.copies_of(op, source.path)}
         return list(copies.values())
 
-    def _build_copies(self, side: str, copies: Sequence[OpCopy]) -> SideBuild | None:
+    def _build_copies(
+        self, side: str, copies: Sequence[OpCopy], *, with_tests: bool = True
+    ) -> SideBuild | None:
         files = sorted({path for item in copies for path in item.files})
         if not files:
             return None
         self._tick(f"{side}: {len(files)} of copies")
-        return build_side(self._workspace, side, files, label="build-copies")
+        label = "build-copies"
+        return build_side(self._workspace, side, files, label=label, with_tests=with_tests)
 
     def _run_siblings(
         self,

@@ -20,8 +20,13 @@ def build_side(
     sources: Sequence[str],
     variant: str = "plain",
     label: str = "build",
+    *,
+    with_tests: bool = True,
 ) -> SideBuild:
-    """Build the sources of `side`. Raises `UserError` where this machine has no compiler."""
+    """Build the sources of `side`, and find the tests that import their ops unless nobody asks.
+
+    Raises `UserError` where this machine has no compiler.
+    """
     root = workspace.side(side)
     folder = workspace.job(f"{label}-{side}-{variant}")
     job: Json = {
@@ -31,6 +36,7 @@ def build_side(
         "output": str(folder / "out"),
         "caches": [str(workspace.cache)],
         "variant": variant,
+        "with_tests": with_tests,
     }
     result = run_job(job, folder, _SILENCE)
     if result.of("no-compiler"):

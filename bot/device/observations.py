@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bot.device.process import Json
 from bot.device.tests import FileResult
-from bot.reports.device_run import FAILED, PASSED, CaseResult, SideBuild
+from bot.reports.device_run import FAILED, PASSED, PROCESS, TOO_SLOW, CaseResult, SideBuild
 from checks.core.change import ChangeSet
 from checks.core.finding import Execution
 from checks.core.observation import DeviceObservation, ObservationKind
@@ -88,22 +88,33 @@ def broken_tests(
 ) -> list[DeviceObservation]:
     """Base's tests that pass on base and fail on head.
 
-    `own` are the head's own versions of tests that the change altered: where that passes, the
-    author has said that the result was meant to change, and it is a question.
+    `own` are the head's own versions of tests that the change altered. Where that passes, or the
+    change took the test out of its file, the author has said that the result was meant to change:
+    it is a question, one for each file.
     """
     facts = []
+    asked: set[str] = set()
     for test, case in head.items():
         before = base.get(test)
         if case.outcome != FAILED or before is None or before.outcome != PASSED:
             continue
-        altered = own.get(test)
-        certain = altered is None or altered.outcome != PASSED
+        certain = _is_certain(witness.change, case, own.get(test))
+        if not certain and case.file in asked:
+            continue
+        asked |= set() if certain else {case.file}
         ops = witness.build.tests.get(case.file, ())
         kind = ObservationKind.TEST_FAILS
         if _is_barrier(case.why):
             kind = ObservationKind.BARRIER
         facts.append(witness.observe(kind, ops, test, case.why, certain=certain))
     return facts
+
+
+def _is_certain(change: ChangeSet, case: CaseResult, altered: CaseResult | None) -> bool:
+    """Whether the author still wants what the test says."""
+    if altered is None:
+        return change.changed(case.file) is None
+    return altered.outcome != PASSED
 
 
 def failing_new_tests(
@@ -115,8 +126,11 @@ def failing_new_tests(
         before = base.get(test)
         if case.outcome != FAILED or (before is not None and before.outcome == FAILED):
             continue
+        # What is slow here may be fast on a device, and nothing shows how long it took before.
+        if case.kind == TOO_SLOW and before is None:
+            continue
         ops = witness.build.tests.get(case.file, ())
-        certain = case.kind != "process"
+        certain = case.kind not in (PROCESS, TOO_SLOW)
         facts.append(
             witness.observe(ObservationKind.REFERENCE, ops, test, case.why, certain=certain)
         )

@@ -12,7 +12,15 @@ from pathlib import Path
 
 from bot.device.process import JobResult, Json, run_job
 from bot.device.workspace import Workspace
-from bot.reports.device_run import FAILED, NOT_RUN, PASSED, CaseResult, SideBuild
+from bot.reports.device_run import (
+    FAILED,
+    NOT_RUN,
+    PASSED,
+    PROCESS,
+    TOO_SLOW,
+    CaseResult,
+    SideBuild,
+)
 
 _ASAN = re.compile(r"==\d+==ERROR: AddressSanitizer: (.*)")
 _UBSAN = re.compile(r"([^\s:]+\.\w+:\d+):\d+: runtime error: (.*)")
@@ -100,7 +108,8 @@ def _file_result(file: str, result: JobResult) -> FileResult:
     if not result.finished:
         why = _death(result)
         name = running or "the whole file"
-        cases[name] = CaseResult(file, name, FAILED, why, "process")
+        kind = TOO_SLOW if result.limit else PROCESS
+        cases[name] = CaseResult(file, name, FAILED, why, kind)
     barriers: dict[str, tuple[str, ...]] = {}
     for event in result.of("end"):
         for op, texts in dict(event.get("barriers", {})).items():

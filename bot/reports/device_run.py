@@ -11,6 +11,8 @@ from checks.core.change import ChangeSet
 from checks.core.finding import Finding
 
 PASSED, FAILED, NOT_RUN = "passed", "failed", "not_run"
+# Kinds of failure: the process died, or was ended here because it took too long.
+PROCESS, TOO_SLOW = "process", "too-slow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class SideBuild:
 class CaseResult:
     """One test case of a file. `why` is the assertion's or the device's own text.
 
-    `kind` of a failure: `assertion`, `device`, or `process` where the process died.
+    `kind` of a failure: `assertion`, `device`, `PROCESS` or `TOO_SLOW`.
     """
 
     file: str
@@ -125,6 +127,11 @@ class SiblingResult:
     def is_compared(self) -> bool:
         """Whether there was an input on which both gave a result."""
         return bool(self.agreed or self.differences)
+
+    @property
+    def is_different(self) -> bool:
+        """Whether there was an input on which the results differed."""
+        return bool(self.differences or self.varied_differences)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,10 @@ def main() -> None:
 
 
 def _build(job: dict[str, Any]) -> None:
-    """Tell of the runtime's library, of each source's, and of the tests that import their ops."""
+    """Tell of the runtime's library, of each source's, and of the tests that import their ops.
+
+    The tests only where the job wants them: every file of the repository is read for that.
+    """
     events = Events(Path(job["events"]))
     try:
         toolchain = find_toolchain()
@@ -78,9 +81,10 @@ def _build(job: dict[str, Any]) -> None:
         job["sources"],
         lambda build: events.write({"event": "source", **_plain(build)}),
     )
-    hardware = {op: hardware_of(build.source) for build in builds for op in build.ops}
-    for path, names in tests_of(root, hardware).items():
-        events.write({"event": "test", "path": path, "ops": names})
+    if job["with_tests"]:
+        hardware = {op: hardware_of(build.source) for build in builds for op in build.ops}
+        for path, names in tests_of(root, hardware).items():
+            events.write({"event": "test", "path": path, "ops": names})
     events.write({"event": "end"})
 
 

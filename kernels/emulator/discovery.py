@@ -10,12 +10,14 @@ _REGISTERED = re.compile(
     r"\bPD_BUILD_(?:STATIC_)?OP\(\s*(\w+)\s*\)|\bEMULATOR_BIND\(\s*(\w+)\s*,"
     r'|\bemulator_ops\.impl\("(\w+)"'
 )
+_DIRECTIVE = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _TEST = re.compile(r"(?:^|/)(?:test_\w+|\w+_test)\.py$")
 
 
 def registered_ops(text: str) -> list[str]:
-    """The names of the ops that a source registers."""
-    return sorted({name for names in _REGISTERED.findall(text) for name in names if name})
+    """The names of the ops that a source registers; a macro for registrations is none."""
+    code = _DIRECTIVE.sub("", text)
+    return sorted({name for names in _REGISTERED.findall(code) for name in names if name})
 
 
 # Folders and modules of ops carry the name of their hardware.

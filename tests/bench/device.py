@@ -134,7 +134,8 @@ class Bench:
         output.mkdir(exist_ok=True)
         events = self._folder / "built.jsonl"
         job = {"root": str(self._clone), "variant": "plain", "output": str(output)}
-        job |= {"action": "build", "sources": [self._source], "caches": [], "events": str(events)}
+        job |= {"action": "build", "sources": [self._source], "caches": [], "with_tests": False}
+        job |= {"events": str(events)}
         build.write_text(json.dumps(job), encoding="utf-8")
         command = [sys.executable, "-m", "kernels.emulator"]
         spent([*command, str(build)], ROOT, self._environment)

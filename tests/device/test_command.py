@@ -120,6 +120,20 @@ def test_a_finding_can_be_shown_again(compared: dict[str, Any], cache: Path) -> 
 
 
 @needs_compiler
+def test_a_test_that_the_change_takes_away(cache: Path, tmp_path: Path) -> None:
+    fixture_repo.write_ops(tmp_path, 0)
+    base = fixture_repo.commit(tmp_path, "base")
+    fixture_repo.write_ops(tmp_path, 1)
+    test = tmp_path / "tests/test_add_one.py"
+    test.write_text(test.read_text().replace("def test_", "def no_longer_test_"))
+    head = fixture_repo.commit(tmp_path, "head")
+    arguments = ("--repo", str(tmp_path), "--base", base, "--head", head, "--format", "json")
+    report = report_of(run_device(cache, "test", *arguments, "--paths", "*/add_one.cu"))
+    [finding] = report["findings"]
+    assert (finding["rule"], finding["severity"]) == ("device.test-fails", "question")
+
+
+@needs_compiler
 @pytest.mark.parametrize("form", ["terminal", "markdown", "html"])
 def test_formats(cache: Path, repo: tuple[Path, str, str], form: str) -> None:
     folder, base, head = repo

@@ -15,6 +15,7 @@ from kernels.emulator.compiler import (
     build_runtime,
     find_toolchain,
 )
+from kernels.emulator.discovery import registered_ops
 from kernels.emulator.includes import collect
 from kernels.emulator.library import HostTensor, Library
 from tests.device.test_command import needs_compiler
@@ -168,3 +169,10 @@ def test_a_name_that_is_an_op_is_no_other_sources_function(tmp_path: Path) -> No
     bindings = Bindings.of(tmp_path)
     other = bindings.text_for("gpu_ops/step_all.cu", texts["gpu_ops/step_all.cu"])
     assert other.split() == ["EMULATOR_BIND(count,", "Count);"]
+
+
+def test_a_macro_that_registers_ops_is_no_op() -> None:
+    text = (
+        "#define PD_BUILD_STATIC_OP(name) PD_BUILD_OP(static_op_##name)\nPD_BUILD_STATIC_OP(step)"
+    )
+    assert registered_ops(text) == ["step"]
