@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -297,6 +298,28 @@ def test_a_comment_fits_whatever_the_input(count, text, language):
     assert utf16_length(body) <= LARGEST
     fences = [line for line in body.split("\n") if re.match(r"`{3,}", line)]
     assert len(fences) % 2 == 0
+
+
+def visible(body: str) -> str:
+    """What is read without opening anything."""
+    innermost = re.compile(r"<details>(?:(?!<details>).)*?</details>", re.S)
+    while innermost.search(body):
+        body = innermost.sub("", body)
+    return body
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_ten_failed_tasks_are_read_in_six_kilobytes(language):
+    errors = [f"AssertionError: op_{n} packed {n} where {n * 257} is expected" for n in range(10)]
+    whole = big(10, "RuntimeError: no")
+    failed = []
+    for entry, error in zip(whole.failed, errors, strict=True):
+        root = Message("root-unknown", {"error": error})
+        failure = replace(entry.failures[0], error=error, root=root)
+        failed.append(FailedJob(entry.job, failure, (failure,), entry.lines))
+    body = comment(CIView(replace(whole, failed=tuple(failed))), language)
+    assert all(error.split(":")[1].split()[0] in body for error in errors)
+    assert len(visible(body).encode()) <= 6 * 1024
 
 
 def test_what_matters_least_goes_first():
