@@ -1,0 +1,48 @@
+"""A failure's kind by its one line, as the tools of engines, runners and accelerators say it."""
+
+from __future__ import annotations
+
+import pytest
+
+from checks.ci.analyse import analyse
+from checks.ci.report import Category
+from tests.ci.runs import Files, job, run
+
+KINDS = {
+    Category.SIGNAL: ("Bus error (core dumped)", "Fatal Python error: Bus error"),
+    Category.NETWORK: (
+        "Error response from daemon: toomanyrequests: You have reached your pull rate limit.",
+        "ERROR: failed to solve: manifest for org/img:tag not found: manifest unknown",
+        "W: Failed to fetch https://archive.example.org/dists/x/InRelease  Connection timed out",
+        "huggingface_hub.errors.HfHubHTTPError: 429 Client Error: Too Many Requests for url: x",
+        "botocore.exceptions.NoCredentialsError: Unable to locate credentials",
+        "Error: Unable to download artifact(s): Artifact not found for name: wheel",
+    ),
+    Category.TIMEOUT: (
+        "ERROR: Job failed: execution took longer than 1h0m0s seconds",
+        "Cancelling nested steps due to timeout",
+    ),
+    Category.APPROVAL: (
+        "1. You must have one engine RD (ann(an)) approval for modifying [Custom Op].",
+        "缺少审批：请联系 ann 审批",
+    ),
+    Category.DEVICE_OOM: (
+        "engine worker failed with OOM on device 0",
+        "HIP error: out of memory",
+        "RuntimeError: XPU out of memory. Tried to allocate 2.00 GiB",
+    ),
+    Category.DEVICE_ERROR: (
+        "RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:3384, unhandled system error",
+        "RuntimeError: [gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:4321",
+        "EI0002: The wait execution of the Notify register times out.",
+        "RuntimeError: EI0002: The wait execution of the Notify register times out.",
+    ),
+}
+CASES = [(kind, line) for kind, lines in KINDS.items() for line in lines]
+
+
+@pytest.mark.parametrize(("kind", "line"), CASES)
+def test_a_line_has_its_kind_and_is_quoted(kind, line):
+    log = "collecting\n" * 30 + f"{line}\n##[error]Process completed with exit code 1.\n"
+    (failed,) = analyse(run(job("log", "job")), Files(log=log), None).failed
+    assert (failed.main.category, failed.main.error) == (kind, line)
