@@ -74,14 +74,9 @@ def _has(connection: sa.Connection, table: str, column: str, value: str) -> bool
     return connection.execute(query).first() is not None
 
 
-def cancel_workflows(client: DBOSClient, repository: int, name: str) -> int:
-    """Cancel the workflows of the repository that wait or are at work; gives how many those were.
-
-    One in the middle of a step comes to the end of that step.
-    """
-    ids = _workflows_of(client, _NOT_ENDED, repository, name)
-    client.cancel_workflows(ids)
-    return len(ids)
+def unfinished_workflows(client: DBOSClient, repository: int, name: str) -> list[str]:
+    """The ids of the repository's workflows that wait or are at work."""
+    return _workflows_of(client, _NOT_ENDED, repository, name)
 
 
 def delete_workflows(client: DBOSClient, repository: int, name: str) -> int:

@@ -11,7 +11,7 @@ from dbos import DBOS
 
 from bot.context.retries import step
 from bot.context.service_context import ServiceContext, current_context
-from bot.db.purge import cancel_workflows, delete_rows, delete_workflows, rename_rows
+from bot.db.purge import delete_rows, delete_workflows, rename_rows, unfinished_workflows
 from bot.db.repositories import KnownRepository, Repositories
 from bot.jobs.upkeep import AccessJob
 from bot.web.page_store import PageStore
@@ -20,6 +20,8 @@ Json = dict[str, Any]
 _log = structlog.get_logger("specbot.upkeep")
 # Seconds. Work that was cancelled in the middle of a step still writes what that step found.
 _PURGED_AGAIN_AFTER = (5.0, 60.0, 3600.0)
+# In the ids of those purges, which order none themselves.
+_AGAIN = "-again-"
 
 
 @DBOS.workflow(name="access")
@@ -30,10 +32,8 @@ def change_access(stored: Json) -> int:
     found = repositories_of(stored)
     with structlog.contextvars.bound_contextvars(workflow=job.id):
         for repository, name in found:
-            at_work = _DEEDS[job.what](repository, name, job.new_name)
+            _DEEDS[job.what](repository, name, stored)
             _log.warning("access has changed", repository=name, what=job.what)
-            if at_work:
-                purge_later(job.id, repository, name)
     return len(found)
 
 
@@ -54,59 +54,58 @@ def repositories_of(stored: Json) -> list[tuple[int, str]]:
 
 
 @step
-def close(repository: int, name: str, _: str) -> int:
+def close(repository: int, name: str, _: Json) -> None:
     """Show its pages to those alone whom GitHub lets read it."""
     PageStore(current_context().store.engine).set_private(name)
-    return 0
 
 
 @step
-def purge(repository: int, name: str, _: str) -> int:
-    """Delete everything: pages first, then what only we see. Gives how many workflows were at
-    work."""
-    return purge_repository(current_context(), repository, name)
+def purge(repository: int, name: str, stored: Json) -> None:
+    """Delete everything: pages first, then what only we see.
+
+    Where work on it has not ended, more purges are ordered before that is cancelled: its last step
+    still writes what it found.
+    """
+    context, order = current_context(), str(stored["id"])
+    if _AGAIN not in order and unfinished_workflows(context.store.client, repository, name):
+        for seconds in _PURGED_AGAIN_AFTER:
+            new_id = f"{order}{_AGAIN}{repository}-{seconds:.0f}"
+            request = AccessJob(new_id, "purge", [(repository, name)]).request()
+            context.store.enqueue(replace(request, delay=seconds))
+    purge_repository(context, repository, name)
 
 
-@step
-def purge_later(order: str, repository: int, name: str) -> None:
-    """Order it to be purged again, when the last step of what was cancelled has come to its end."""
-    for seconds in _PURGED_AGAIN_AFTER:
-        job = AccessJob(f"{order}-{repository}-{seconds:.0f}", "purge", [(repository, name)])
-        current_context().store.enqueue(replace(job.request(), delay=seconds))
-
-
-def purge_repository(context: ServiceContext, repository: int, name: str) -> int:
+def purge_repository(context: ServiceContext, repository: int, name: str) -> None:
     """Delete what is kept of one repository: rows, workflows, its clone and its baselines.
 
-    Gives how many of its workflows had not ended; those are cancelled.
+    Its workflows that have not ended are cancelled.
     """
     engine = context.store.engine
     known = Repositories(engine)
     if not repository:
         found = known.named(name)
         repository = found.id if found else 0
-    cancelled = cancel_workflows(context.store.client, repository, name)
+    client = context.store.client
+    client.cancel_workflows(unfinished_workflows(client, repository, name))
     rows = delete_rows(engine, repository, name)
-    workflows = delete_workflows(context.store.client, repository, name)
+    workflows = delete_workflows(client, repository, name)
     context.checkouts.remove(name)
     if repository:
         shutil.rmtree(context.settings.baselines(repository), ignore_errors=True)
         known.forget(repository)
     _log.warning("purged", repository=name, rows=rows, workflows=workflows)
-    return cancelled
 
 
 @step
-def rename(repository: int, name: str, new_name: str) -> int:
+def rename(repository: int, name: str, stored: Json) -> None:
     """Keep what there is under the new name."""
-    context = current_context()
+    context, new_name = current_context(), str(stored["new_name"])
     rename_rows(context.store.engine, name, new_name)
     context.checkouts.remove(name)
     found = Repositories(context.store.engine).by_id(repository)
     if found is not None:
         renamed = KnownRepository(repository, new_name, found.installation)
         Repositories(context.store.engine).note(renamed)
-    return 0
 
 
 _DEEDS = {"close": close, "purge": purge, "rename": rename}
