@@ -156,6 +156,8 @@ def started(directory: Path, **settings: str) -> Iterator[Bot]:
     with serving(FakeGitHub(directory / "github")) as fake:
         made = Bot(fake, directory / "bot")
         made.start(**settings)
+        # Its first look for what no webhook brought would find the pull requests of the first test.
+        until(lambda: fake.asked("apps/list-installations"))
         yield made
         made.kill()
 
