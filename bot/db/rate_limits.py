@@ -31,7 +31,7 @@ _ACCOUNT_SHARE = 0.25
 _REPOSITORY_SHARE = 0.75
 # Writes that one account may send in a row. Four times as long passes before its next ones, so that
 # in between others have moments too.
-_BURST = 5
+_BURST = 10
 _TABLES = sa.MetaData()
 _WRITES = sa.Table(
     "specbot_writes",
