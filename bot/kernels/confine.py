@@ -58,6 +58,7 @@ _SYSTEM = (
 )
 _TOOLKITS = ("CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH")
 _PACKAGES = ("bot", "checks", "kernels", "templates")
+_INSTALLED = ("/site-packages", "/dist-packages")
 # NVIDIA's, AMD's and Intel's, Ascend's.
 _ACCELERATORS = ("nvidia*", "dri", "kfd", "davinci*", "devmm_svm", "hisi_hdc")
 _NO_NETWORK = ("unshare", "--user", "--map-current-user", "--net")
@@ -144,14 +145,17 @@ def _ways(folder: Path, readable: Iterable[Path] = ()) -> list[list[str]]:
 
 def _seen() -> list[Path]:
     """What code under test may read besides its own folder: the system's programs and libraries,
-    the interpreter, and our packages. No home, no data, no socket is among them.
+    the interpreter with the folders that packages are installed in, and our packages. No home, no
+    data, no socket is among them.
     """
     named = [value for name in _TOOLKITS for value in os.environ.get(name, "").split(os.pathsep)]
     toolkits = [Path(value) for value in named if value.startswith("/")]
     interpreter = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.base_prefix).resolve()]
+    # A `.pth` file may have added the packages of another environment.
+    installed = [Path(entry) for entry in sys.path if entry.endswith(_INSTALLED)]
     packages = [Path(bot.__file__).resolve().parents[1] / name for name in _PACKAGES]
     found: list[Path] = []
-    for path in (*map(Path, _SYSTEM), *toolkits, *interpreter, *packages):
+    for path in (*map(Path, _SYSTEM), *toolkits, *interpreter, *installed, *packages):
         if path.exists() and not any(path.is_relative_to(above) for above in found):
             found.append(path)
     return found
