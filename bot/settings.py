@@ -32,7 +32,7 @@ from pydantic_settings import (
 
 from bot import urls
 from bot.errors import UserError
-from bot.github.app import Endpoint, OAuth
+from bot.github.app import App, Endpoint, OAuth
 
 _PREFIX = "SPECBOT_"
 _CONFIG_FILE = f"{_PREFIX}CONFIG_FILE"
@@ -170,6 +170,11 @@ class Settings(BaseSettings):
         return Endpoint(
             self.github_api_url, self.github_server_url, self.write_gap, self.writes_per_hour
         )
+
+    @property
+    def app(self) -> App:
+        """The GitHub App, for what is no service: its writes keep no pace with others'."""
+        return App(self.endpoint, self.app_id, self.private_key.get_secret_value())
 
     @property
     def database(self) -> str:

@@ -19,7 +19,6 @@ from bot.app.check_result import CheckResult, result
 from bot.app.permissions import events, missing_permissions
 from bot.db.engine import engine_for
 from bot.github import Client, GitHubError
-from bot.github.app import App
 from bot.redact import redact
 from bot.settings import Settings
 
@@ -84,7 +83,7 @@ def _github(settings: Settings) -> Iterator[CheckResult]:
     yield clock
     if clock.key == "app.api-silent":
         return
-    client = App(settings.endpoint, settings.app_id, settings.private_key.get_secret_value()).itself
+    client = settings.app.itself
     try:
         app = client.get("/app")
     except GitHubError as error:

@@ -12,7 +12,6 @@ from bot.app.check_result import CheckResult, result
 from bot.context.state_metrics import StateCollector
 from bot.db.engine import engine_for
 from bot.github import Client, GitHubError
-from bot.github.app import App
 from bot.settings import Settings
 
 _TIMEOUT = httpx.Timeout(10.0)
@@ -26,7 +25,7 @@ _POLL = 1.0
 def run_live_checks(settings: Settings) -> Iterator[CheckResult]:
     """Every sign of life. GitHub is asked to send the last webhook again; a service that knows it
     answers and does nothing."""
-    client = App(settings.endpoint, settings.app_id, settings.private_key.get_secret_value()).itself
+    client = settings.app.itself
     try:
         yield _ready(client)
         yield from _numbers(settings)

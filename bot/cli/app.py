@@ -19,7 +19,6 @@ from bot.app.uninstall import installations, remains, uninstall
 from bot.db.engine import engine_for
 from bot.errors import UserError
 from bot.files import write_output
-from bot.github.app import App
 from bot.i18n.catalog import Catalog
 from bot.settings import load
 from bot.web import digest
@@ -64,7 +63,7 @@ def _uninstall(args: argparse.Namespace) -> int:
     """Without `--yes` it says what would go and changes nothing."""
     words = Catalog(args.lang)
     settings = load(args.config)
-    app = App(settings.endpoint, settings.app_id, settings.private_key.get_secret_value())
+    app = settings.app
     left = remains(app, settings)
     installed = installations(app)
     for installation in installed:

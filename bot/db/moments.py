@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-HOUR = 3600.0
+from bot.github.rate_limit import HOUR
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,6 @@ from bot.errors import UserError
 from bot.reports.device_run import (
     FAILED,
     PASSED,
-    PROCESS,
-    TOO_SLOW,
     CaseResult,
     CoveredLines,
     DeviceReport,
@@ -213,8 +211,7 @@ class _Run:
         """Tests that failed and pass when the threads run in descending order."""
         files = {}
         for result in results:
-            ended = (PROCESS, TOO_SLOW)
-            if any(case.outcome == FAILED and case.kind not in ended for case in result.cases):
+            if any(case.outcome == FAILED and not case.is_cut_off for case in result.cases):
                 files[result.file] = tests.tests[result.file]
         again = self._run_some(self._head, tests, files, "again", 1)
         return observations.order_dependent_tests(self._witness, {0: results, 1: again}, set())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bot.device.process import Json
 from bot.device.tests import FileResult
-from bot.reports.device_run import FAILED, PASSED, PROCESS, TOO_SLOW, CaseResult, SideBuild
+from bot.reports.device_run import FAILED, PASSED, TOO_SLOW, CaseResult, SideBuild
 from checks.core.change import ChangeSet
 from checks.core.finding import Execution
 from checks.core.observation import DeviceObservation, ObservationKind
@@ -101,7 +101,8 @@ def broken_tests(
         certain = _is_certain(witness.change, case, own.get(test))
         if not certain and case.file in asked:
             continue
-        asked |= set() if certain else {case.file}
+        if not certain:
+            asked.add(case.file)
         ops = witness.build.tests.get(case.file, ())
         kind = ObservationKind.TEST_FAILS
         if _is_barrier(case.why):
@@ -130,7 +131,7 @@ def failing_new_tests(
         if case.kind == TOO_SLOW and before is None:
             continue
         ops = witness.build.tests.get(case.file, ())
-        certain = case.kind not in (PROCESS, TOO_SLOW)
+        certain = not case.is_cut_off
         facts.append(
             witness.observe(ObservationKind.REFERENCE, ops, test, case.why, certain=certain)
         )

@@ -63,6 +63,10 @@ class Code:
     path: str = ""
     notes: tuple[tuple[int, str], ...] = ()
 
+    def notes_on(self, index: int) -> list[str]:
+        """What is said of one line."""
+        return [note for at, note in self.notes if at == index]
+
 
 @dataclass(frozen=True, slots=True)
 class Folded:

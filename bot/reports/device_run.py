@@ -80,6 +80,11 @@ class CaseResult:
         """As pytest names it."""
         return f"{self.file}::{self.name}"
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether its process ended before it did."""
+        return self.kind in (PROCESS, TOO_SLOW)
+
 
 @dataclass(frozen=True, slots=True)
 class CoveredLines:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from pathlib import PurePosixPath
 
 from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 
-_LEXERS = {
-    "cpp": (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hpp", ".xpu"),
-    "python": (".py", ".pyi"),
-}
+from checks.lang.source import language
+
 _CLASSES = (
     (Comment, "hl-comment"),
     (Keyword, "hl-keyword"),
@@ -39,11 +36,9 @@ def code_lines(lines: Sequence[str], path: str) -> list[str]:
 
 
 def _lexer(path: str) -> Lexer | None:
-    suffix = PurePosixPath(path).suffix
-    for name, suffixes in _LEXERS.items():
-        if suffix in suffixes:
-            return get_lexer_by_name(name, stripnl=False, ensurenl=False)
-    return None
+    # The names that Pygments has for the two languages are ours.
+    name = language(path)
+    return get_lexer_by_name(name, stripnl=False, ensurenl=False) if name else None
 
 
 def _marked_lines(tokens: Iterable[tuple[_TokenType, str]]) -> list[str]:

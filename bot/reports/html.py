@@ -139,11 +139,10 @@ def _code(block: Code) -> str:
         coloured = code_lines(lines, block.path)
         return f'<pre tabindex="0"><code>{chr(10).join(coloured)}</code></pre>'
     coloured = code_lines([line[1:] for line in lines], block.path)
-    notes = dict(block.notes)
     marked = []
     for index, (line, code) in enumerate(zip(lines, coloured, strict=True)):
         kind = _DIFF.get(line[:1], "same")
         marked.append(f'<span class="{kind}">{html.escape(line[:1]) or " "}{code}</span>')
-        if index in notes:
-            marked.append(f'<span class="beside">{_spans(notes[index])}</span>')
+        for note in block.notes_on(index):
+            marked.append(f'<span class="beside">{_spans(note)}</span>')
     return f'<pre class="diff" tabindex="0"><code>{"".join(marked)}</code></pre>'

@@ -104,11 +104,10 @@ class _Writer:
                 return
 
     def _code(self, block: Code) -> Iterator[str]:
-        notes = dict(block.notes)
         for index, line in enumerate(block.lines):
             yield "    " + visible(line, keep="\t")
-            if index in notes:
-                yield from self._wrap(notes[index], "    ^ ", "      ")
+            for note in block.notes_on(index):
+                yield from self._wrap(note, "    ^ ", "      ")
 
     def _heading(self, level: int, heading: str, mark: str) -> Iterator[str]:
         if level > 2:

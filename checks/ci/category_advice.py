@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from checks.ci import log_details
+from checks.ci import device_details, log_details
 from checks.ci.attribution_input import AttributionInput
 from checks.ci.code_owners import owned_files
 from checks.ci.message_keys import Advice
@@ -36,6 +36,7 @@ _HELD = ("device-busy",)
 _LEFT = ("workspace-left",)
 _FROM_OUTSIDE = ("SIGKILL", "SIGTERM")
 _OTHER_PROCESS = ("exception-of-another",)
+_GIT = ("git", "git-merge", "submodule")
 _REFERENCE = re.compile(
     r"(?i)pathspec|remote ref|not our ref|bad (?:object|revision)|unknown revision"
     r"|reference is not a tree|not found in upstream|not a valid (?:object|ref)|no such ref"
@@ -178,7 +179,7 @@ def _of_host_memory(case: AttributionInput) -> Iterator[Message]:
 
 
 def _of_device_memory(case: AttributionInput) -> Iterator[Message]:
-    yield Message(Advice.DEVICE_MEMORY, {"size": log_details.size(_text(case.observed))})
+    yield Message(Advice.DEVICE_MEMORY, {"size": device_details.size(_text(case.observed))})
 
 
 def _of_timeout(case: AttributionInput) -> Iterator[Message]:
@@ -201,31 +202,31 @@ def _of_device(case: AttributionInput) -> Iterator[Message]:
     observed = case.observed
     error, text = observed.error, _text(observed)
     if observed.rule in _COMMUNICATION:
-        library = log_details.library(error, text)
+        library = device_details.library(error, text)
         yield Message(
-            Advice.COMMUNICATION, {"code": log_details.error_code(text), "library": library}
+            Advice.COMMUNICATION, {"code": device_details.error_code(text), "library": library}
         )
         return
     command = _command(observed)
-    if log_details.lacks_resources(error):
-        asked, has = log_details.resources(text)
+    if device_details.lacks_resources(error):
+        asked, has = device_details.resources(text)
         yield Message(Advice.KERNEL_RESOURCES, {"asked": asked, "has": has})
         if command:
             yield Message(Advice.RUN_TEST, {"command": command})
         return
-    if log_details.is_driver(error):
+    if device_details.is_driver(error):
         yield Message(Advice.DRIVER, {"error": error})
         return
-    if log_details.no_device(error):
+    if device_details.no_device(error):
         yield Message(Advice.NO_DEVICE, {"error": error, "runner": case.job.runner})
         return
     args = {
-        "code": log_details.error_code(error) or log_details.device_code(text),
+        "code": device_details.error_code(error) or device_details.device_code(text),
         "command": command,
-        "setting": log_details.launch_setting(error, text),
+        "setting": device_details.launch_setting(error, text),
     }
     yield Message(Advice.DEVICE, args)
-    if case.job.runner and log_details.is_broken_card(error):
+    if case.job.runner and device_details.is_broken_card(error):
         yield Message(Advice.CHECK_RUNNER, {"runner": case.job.runner})
 
 
@@ -316,7 +317,7 @@ def _of_runner(case: AttributionInput) -> Iterator[Message]:
     error = observed.error
     if observed.rule in _REFUSED:
         yield Message(Advice.SCHEDULER, {"error": error})
-    elif log_details.is_driver(error):
+    elif device_details.is_driver(error):
         yield Message(Advice.DRIVER, {"error": error})
     elif observed.rule in _LEFT:
         yield Message(Advice.LEFT_FILES, {"error": error, "runner": case.job.runner})
@@ -362,7 +363,6 @@ def _of_unknown(case: AttributionInput) -> Iterator[Message]:
         yield Message(Advice.LOOK_AT_ERROR, {"error": _error(observed)})
 
 
-_GIT = ("git", "git-merge", "submodule")
 _SAYS_NOTHING = ("", "exit")
 _BY_CATEGORY: dict[Category, Callable[[AttributionInput], Iterator[Message]]] = {
     Category.TEST_FAILURE: _of_test,

@@ -58,3 +58,9 @@ def test_a_remark_stands_with_its_line():
     assert written.endswith("```\n- it says `nothing`")
     text = terminal.write_at_width([NOTE])
     assert text.index("# same") < text.index("^ it says")
+
+
+def test_two_remarks_on_a_line_are_both_there():
+    code = Code(("+x",), "diff", "a.py", ((0, "the first"), (0, "the second")))
+    for text in (html.write(code), markdown.write(code), terminal.write_at_width([code])):
+        assert text.index("the first") < text.index("the second")

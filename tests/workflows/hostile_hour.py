@@ -17,7 +17,7 @@ import time
 
 from tests.fake_github import FakeGitHub, people
 from tests.fake_github.state import Repository
-from tests.workflows.conftest import SMALL_BASE, SMALL_HEAD, ended, small, until
+from tests.workflows.conftest import SMALL_HEAD, ended, small, until
 from tests.workflows.crashes import stage
 
 _HOSTILE_PULLS = 6
@@ -101,9 +101,7 @@ def main() -> int:
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     args = parser.parse_args()
     with stage(args.database) as (fake, bot):
-        repo = small(fake)
-        hostile = small(fake)
-        hostile.git.commit("main", {"engine/step.py": SMALL_BASE})
+        repo, hostile = small(fake), small(fake)
         bot.settings |= {"SPECBOT_WRITE_GAP": "1.0", "SPECBOT_WRITES_PER_HOUR": "400"}
         bot.start()
         _wait_for_review(fake, repo, 0)

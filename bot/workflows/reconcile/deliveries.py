@@ -11,7 +11,7 @@ import structlog
 from bot.context import metrics
 from bot.context.service_context import ServiceContext
 from bot.db.redeliveries import FailedDelivery, Redeliveries
-from bot.github import GitHubError
+from bot.github import UNPROCESSABLE, GitHubError
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.reconcile")
@@ -73,7 +73,7 @@ def _ask_again(context: ServiceContext, known: Redeliveries) -> None:
         try:
             context.app.deliveries.post(f"/app/hook/deliveries/{failed.attempt}/attempts", {})
         except GitHubError as error:
-            if error.status not in (404, 422):
+            if error.status not in (404, UNPROCESSABLE):
                 raise
             known.settle(failed.guid)
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 _READERS = frozenset({"os.getenv", "os.environ.get", "getenv", "environ.get"})
 _COUNTERS = frozenset({"os.cpu_count", "multiprocessing.cpu_count", "cpu_count"})
@@ -32,25 +32,18 @@ class TextFault:
     used_at: int = 0
 
 
-@dataclass
 class _File:
     """What the readings of a file are judged by."""
 
-    tree: ast.Module
-    parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
-    converted: set[str] = field(default_factory=set)
-    numbers: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        for node in ast.walk(self.tree):
-            for child in ast.iter_child_nodes(node):
-                self.parents[child] = node
+    def __init__(self, tree: ast.Module) -> None:
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.converted: set[str] = set()
+        self.numbers: set[str] = set()
+        for node in ast.walk(tree):
+            self.parents.update(dict.fromkeys(ast.iter_child_nodes(node), node))
             if isinstance(node, ast.Call) and node.args:
-                if _text(node.func) in _CONVERTERS:
-                    self.converted.add(_text(node.args[0]))
-                if isinstance(node.func, ast.Attribute) and node.func.attr == "isdigit":
-                    self.converted.add(_text(node.func.value))
-        for statement in self.tree.body:
+                self.converted.update(_converted_by(node))
+        for statement in tree.body:
             if isinstance(statement, ast.Assign) and self.is_number(statement.value):
                 self.numbers.update(map(_text, statement.targets))
 
@@ -73,6 +66,14 @@ class _File:
                 return False
 
 
+def _converted_by(call: ast.Call) -> Iterator[str]:
+    """What a call makes a number of, or asks whether it is one."""
+    if _text(call.func) in _CONVERTERS:
+        yield _text(call.args[0])
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "isdigit":
+        yield _text(call.func.value)
+
+
 def text_faults(tree: ast.Module) -> Iterator[TextFault]:
     """The readings whose text is taken for a number, or for a yes or no, in no order."""
     file = _File(tree)
@@ -92,12 +93,13 @@ def _kind_of_fault(reading: ast.Call, file: _File) -> str:
     if len(reading.args) < 2:
         return ""
     default = reading.args[1]
-    says_no = isinstance(default, ast.Constant) and str(default.value).lower() in _NO
+    if not isinstance(default, ast.Constant) or str(default.value).lower() not in _NO:
+        return ""
     parent = file.parents[reading]
-    if says_no and isinstance(parent, ast.Call) and _text(parent.func) == "bool":
+    if isinstance(parent, ast.Call) and _text(parent.func) == "bool":
         return "truth"
-    if says_no and isinstance(default, ast.Constant) and isinstance(default.value, str):
-        return "always" if _is_condition(reading, parent) else ""
+    if isinstance(default.value, str) and _is_condition(reading, parent):
+        return "always"
     return ""
 
 

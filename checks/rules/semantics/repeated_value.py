@@ -54,25 +54,28 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 def _repetitions(first: Stmt, second: Stmt, changed: ChangedFunction) -> Iterator[Finding]:
     if not isinstance(first, Assign) or not isinstance(second, Assign):
         return
-    if not changed.touched(first.line, second.end_line) or not _gives_same(first, second):
+    if (first.op, second.op) != ("=", "=") or first.value is None or second.value is None:
+        return
+    if not changed.touched(first.line, second.end_line):
         return
     words = _differing_words(first.target, second.target)
-    if words is None or first.value is None:
+    if words is None or not _gives_same(first.target, first.value, second.value):
         return
+    one, other = words
     named = set(_words_in(first.value))
-    if words[0] in named and words[1] not in named:
-        yield _finding(second, first, words, changed)
-    elif words[1] in named and words[0] not in named:
-        yield _finding(first, second, (words[1], words[0]), changed)
+    if one in named and other not in named:
+        yield _finding(second, first, one, changed)
+    elif other in named and one not in named:
+        yield _finding(first, second, other, changed)
 
 
-def _gives_same(first: Assign, second: Assign) -> bool:
-    if first.op != "=" or second.op != "=" or first.value is None:
+def _gives_same(target: E.Expr, value: E.Expr, again: E.Expr) -> bool:
+    if isinstance(value, E.Name) or _is_made_like(value):
         return False
     # What the first assignment changes is another value in the second.
-    if isinstance(first.value, E.Name) or first.target in E.walk(first.value):
+    if target in E.walk(value):
         return False
-    return equal_code(first.value, second.value) and not _is_made_like(first.value)
+    return equal_code(value, again)
 
 
 def _is_made_like(value: E.Expr) -> bool:
@@ -107,9 +110,7 @@ def _words_in(value: E.Expr) -> Iterator[str]:
                 pass
 
 
-def _finding(
-    wrong: Assign, right: Assign, words: tuple[str, str], changed: ChangedFunction
-) -> Finding:
+def _finding(wrong: Assign, right: Assign, word: str, changed: ChangedFunction) -> Finding:
     return changed.finding(
         ID,
         wrong,
@@ -118,6 +119,6 @@ def _finding(
         confidence=Confidence.MEDIUM,
         name=E.dotted(wrong.target),
         other=E.dotted(right.target),
-        word=words[0],
+        word=word,
         at=Location(changed.unit.path, right.line),
     )

@@ -39,6 +39,7 @@ ID = "semantics.unchanged-value"
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    """One finding for each assignment."""
     for changed in changed_functions(change, config):
         for guarded in changed.statements:
             stmt = guarded.stmt

@@ -44,14 +44,18 @@ _FAILING = frozenset({"percent", "braces"})
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    """One finding for each text."""
     for changed in changed_functions(change, config):
-        if not changed.python:
-            continue
-        for guarded, expressions in statement_expressions(changed.head.body):
-            for expr in expressions:
-                misfit = misfit_of(expr)
-                if misfit is not None and _is_new(expr, guarded.stmt.line, changed):
-                    yield _finding(misfit, expr.line or guarded.stmt.line, changed)
+        if changed.python:
+            yield from _unfit_texts(changed)
+
+
+def _unfit_texts(changed: ChangedFunction) -> Iterator[Finding]:
+    for guarded, expressions in statement_expressions(changed.head.body):
+        for expr in expressions:
+            misfit = misfit_of(expr)
+            if misfit is not None and _is_new(expr, guarded.stmt.line, changed):
+                yield _finding(misfit, expr.line or guarded.stmt.line, changed)
 
 
 def _is_new(expr: E.Expr, stmt_line: int, changed: ChangedFunction) -> bool:

@@ -68,16 +68,21 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 def _new_reads(changed: ChangedFunction) -> Iterator[tuple[E.Attr, int, Scope]]:
     """The attributes that lines of the change read of objects other than `self`."""
     for guarded, expressions in statement_expressions(changed.head.body):
-        stmt = guarded.stmt
-        target = stmt.target if isinstance(stmt, Assign) else None
         if asks_for_attributes(guarded.guards, expressions):
             continue
+        stmt = guarded.stmt
+        target = stmt.target if isinstance(stmt, Assign) else None
+        scope = Scope(changed.head, changed.unit, guarded.guards)
         for expr in expressions:
-            if not isinstance(expr, E.Attr) or expr is target or _is_own(expr.base, changed):
+            if not isinstance(expr, E.Attr) or expr is target:
                 continue
             line = expr.line or stmt.line
-            if changed.touched(line) and f".{expr.name}" not in changed.base_text:
-                yield expr, line, Scope(changed.head, changed.unit, guarded.guards)
+            if _is_new(expr, line, changed) and not _is_own(expr.base, changed):
+                yield expr, line, scope
+
+
+def _is_new(read: E.Attr, line: int, changed: ChangedFunction) -> bool:
+    return changed.touched(line) and f".{read.name}" not in changed.base_text
 
 
 def _is_own(base: E.Expr, changed: ChangedFunction) -> bool:
