@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.device import fixture_repo
+from tests.device.conftest import alone
 
 ROOT = Path(__file__).resolve().parents[2]
 needs_compiler = pytest.mark.skipif(
@@ -29,7 +30,7 @@ FORK_NAME = f"fork-{os.getpid()}"
 def run_device(
     cache: Path, action: str, *arguments: str, path: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """The command, with a cache of its own."""
+    """The command, which keeps what it compiles in `cache`."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(cache)}
     if path is not None:
         environment["PATH"] = path
@@ -45,11 +46,6 @@ def report_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     """The repository, its base and its head."""
     folder = tmp_path_factory.mktemp("repo")
@@ -60,10 +56,16 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
 
 
 @pytest.fixture(scope="module")
-def compared(cache: Path, repo: tuple[Path, str, str]) -> dict[str, Any]:
-    folder, base, head = repo
-    arguments = ("--repo", str(folder), "--base", base, "--head", head, "--format", "json")
-    return report_of(run_device(cache, "compare", *arguments))
+def compared(cache: Path, of_this_run: Path, repo: tuple[Path, str, str]) -> dict[str, Any]:
+    """What `compare` says of the repository; asked once, by whichever worker comes first."""
+    answer = of_this_run / "compared.json"
+    with alone(of_this_run):
+        if not answer.exists():
+            folder, base, head = repo
+            arguments = ("--repo", str(folder), "--base", base, "--head", head, "--format", "json")
+            answer.write_text(json.dumps(report_of(run_device(cache, "compare", *arguments))))
+    report: dict[str, Any] = json.loads(answer.read_text())
+    return report
 
 
 def rules_by_file(report: dict[str, Any]) -> dict[str, set[str]]:

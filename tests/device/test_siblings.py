@@ -16,11 +16,6 @@ from tests.device.test_command import needs_compiler, report_of, run_device
 pytestmark = needs_compiler
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
 def compare(cache: Path, folder: Path, *arguments: str) -> dict[str, Any]:
     return report_of(
         run_device(cache, "compare", "--repo", str(folder), "--format", "json", *arguments)

@@ -105,10 +105,9 @@ def test_which_framework_a_test_uses() -> None:
 @pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="the ops are compiled with torch's headers"
 )
-def test_an_op_and_its_test(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_an_op_and_its_test(tmp_path: Path, cache: Path) -> None:
     write_repo(tmp_path)
     commit(tmp_path, "head")
-    cache = tmp_path_factory.mktemp("cache")
     report = report_of(run_device(cache, "test", "--repo", str(tmp_path), "--format", "json"))
     assert report["sources"]["compiled"] == ["csrc/scale.cu"]
     cases = {case["test"].rpartition("::")[2]: case for case in report["tests"]["cases"]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import signal
 import socket
 import subprocess
 import sys
@@ -117,6 +118,10 @@ class Bot:
     def alive(self) -> bool:
         return bool(self.processes) and all(process.poll() is None for process in self.processes)
 
+    def send(self, sent: signal.Signals) -> None:
+        for process in self.processes:
+            process.send_signal(sent)
+
     def kill(self) -> None:
         """kill -9 of everything."""
         for process in self.processes:
@@ -171,9 +176,15 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bot]:
 
 @pytest.fixture
 def live(running: Bot) -> Iterator[FakeGitHub]:
-    """The GitHub of the bot that runs."""
+    """The GitHub of the bot that runs.
+
+    The bot stands still between the tests that need it: each of pytest's workers has one, and each
+    looks for work several times a second.
+    """
+    running.send(signal.SIGCONT)
     with watched(running.fake) as fake:
         yield fake
+    running.send(signal.SIGSTOP)
 
 
 SMALL_BASE = "import torch\n\n\ndef step(x):\n    return x\n"

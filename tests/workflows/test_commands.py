@@ -14,7 +14,7 @@ import pytest
 from bot.kernels.results import RESULTS
 from bot.reports.kernelrun import results_json as text_of
 from checks.kernelrun.model import CaseStatus, Confinement, KernelCase, KernelRunResult
-from tests.fake_github import Answer, FakeGitHub, people, serving, shapes
+from tests.fake_github import Answer, FakeGitHub, people, shapes
 from tests.fake_github.state import (
     Artifact,
     CheckRun,
@@ -26,7 +26,7 @@ from tests.fake_github.state import (
     WorkflowRun,
 )
 from tests.fake_github.state import Status as CommitStatus
-from tests.workflows.conftest import SMALL_HEAD, Bot, ended, small, until
+from tests.workflows.conftest import SMALL_HEAD, ended, small, started, until
 
 WORKFLOW = ".github/workflows/gpu-kernels.yml"
 
@@ -560,16 +560,11 @@ def test_killed_in_the_middle_of_a_command(fake, bot, repo):
     ]
 
 
-@pytest.fixture(scope="session")
-def chinese(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeGitHub]:
+@pytest.fixture
+def chinese(tmp_path: Path) -> Iterator[FakeGitHub]:
     """A GitHub with a bot that speaks Chinese."""
-    directory = Path(tmp_path_factory.mktemp("chinese"))
-    (directory / "bot").mkdir()
-    with serving(FakeGitHub(directory / "github")) as fake:
-        made = Bot(fake, directory / "bot")
-        made.start(SPECBOT_LANGUAGE="zh")
-        yield fake
-        made.kill()
+    with started(tmp_path, SPECBOT_LANGUAGE="zh") as made:
+        yield made.fake
 
 
 def test_a_dialogue_in_chinese(chinese):
