@@ -18,12 +18,16 @@ LONGEST_CODE = 120
 """Longer source is not quoted in a description."""
 
 _COMMENT = {
-    "python": re.compile(r"\s+#[^'\"]*$", re.MULTILINE),
-    "cpp": re.compile(r"\s*//[^'\"]*$", re.MULTILINE),
+    "python": re.compile(r"\s+#[^'\"\n]*$", re.MULTILINE),
+    "cpp": re.compile(r"\s*//[^'\"\n]*$", re.MULTILINE),
 }
 # A comment that was not cut off, or several statements on the lines of one.
 _NOT_ONE_STATEMENT = re.compile(r"//|;|\bfor\b ?\(")
 _OPENING = re.compile(r"^(\}? ?else )?(el)?(if|for) ?|[ {:]+$")
+# Where a formatter broke a line inside of brackets.
+_AFTER_BRACKET = re.compile(r"(?<=[\[({])\s*\n\s*")
+_BEFORE_BRACKET = re.compile(r",?\s*\n\s*(?=[\]}])|\s*\n\s*(?=\))")
+_BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 # What tells a statement of a function apart: its kind, and what it sets or counts.
 _Key = tuple[str, str]
@@ -37,6 +41,7 @@ class Rewrite:
     `kind`: `value` (an assignment to `target`), `part` (a long one; the words that differ), `loop`
     (over `target`), `condition` (the only branch that changed), `new` (an assignment to a target
     that was not set before), or `branch` (a condition that only one side has; the other is empty).
+    `line` is where it stands in the head, or its function's where it is gone.
     """
 
     kind: str
@@ -44,6 +49,16 @@ class Rewrite:
     target: str
     before: str
     after: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    """Changed statements of one side: text and line of those that can be told apart, and the keys
+    that several share."""
+
+    alone: dict[_Key, tuple[str, int]]
+    several: set[_Key]
 
 
 def find_rewrites(change: ChangeSet, file: FileChange) -> Iterator[Rewrite]:
@@ -61,55 +76,72 @@ def find_rewrites(change: ChangeSet, file: FileChange) -> Iterator[Rewrite]:
             continue
         before = _changed_statements(old, base, file.base_lines())
         after = _changed_statements(new, head, file.head_lines())
-        yield from _rewritten(new.qualname, before, after)
-        yield from _newly_set(new.qualname, before, after, _assigned_keys(old, base))
-        yield from _one_sided_branch(new.qualname, before, after)
+        yield from _rewritten(new, before, after)
+        yield from _newly_set(new, before, after, _assigned_keys(old, base))
+        yield from _one_sided_branch(new, before, after)
 
 
-def _rewritten(function: str, before: dict[_Key, str], after: dict[_Key, str]) -> Iterator[Rewrite]:
-    for key, new in after.items():
-        old = before.get(key, new)
+def _rewritten(function: Function, before: _Changed, after: _Changed) -> Iterator[Rewrite]:
+    for key, (new, line) in after.alone.items():
+        old, _ = before.alone.get(key, (new, line))
         if old != new:
-            yield from _quoted(key, function, old, new)
+            yield from _quoted(key, function, old, new, line)
 
 
-def _quoted(key: _Key, function: str, old: str, new: str) -> Iterator[Rewrite]:
+def _quoted(key: _Key, function: Function, old: str, new: str, line: int) -> Iterator[Rewrite]:
     """Both texts, or of longer ones the part in which they differ, where that is short enough."""
     kind, target = key
+    name = function.qualname
     if max(len(old), len(new)) <= LONGEST_CODE:
-        yield Rewrite(kind, function, target, old, new)
+        yield Rewrite(kind, name, target, old, new, line)
         return
+    lost, gained = _difference(old, new)
+    if kind == "value" and max(len(lost), len(gained)) <= LONGEST_CODE:
+        yield Rewrite("part", name, target, lost, gained, line)
+
+
+def _difference(old: str, new: str) -> tuple[str, str]:
+    """What only the one text has and what only the other has, in whole words.
+
+    Of a word that was only continued (`1])` as `1])[:4]`) it is the continuation.
+    """
     old_words, new_words = old.split(), new.split()
     start = count_common_start(old_words, new_words)
     old_rest, new_rest = old_words[start:], new_words[start:]
     end = count_common_start(old_rest[::-1], new_rest[::-1])
     lost = " ".join(old_rest[: len(old_rest) - end])
     gained = " ".join(new_rest[: len(new_rest) - end])
-    if kind == "value" and max(len(lost), len(gained)) <= LONGEST_CODE:
-        yield Rewrite("part", function, target, lost, gained)
+    if lost and gained.startswith(lost) and not lost[-1].isalnum():
+        return "", gained.removeprefix(lost)
+    if gained and lost.startswith(gained) and not gained[-1].isalnum():
+        return lost.removeprefix(gained), ""
+    if lost.endswith(",") and gained.endswith(","):
+        return lost[:-1], gained[:-1]
+    return lost, gained
 
 
 def _newly_set(
-    function: str, before: dict[_Key, str], after: dict[_Key, str], assigned: set[_Key]
+    function: Function, before: _Changed, after: _Changed, assigned: set[_Key]
 ) -> Iterator[Rewrite]:
     """Assignments to what the function did not set before."""
-    for key, text in after.items():
+    for key, (text, line) in after.alone.items():
         kind, target = key
-        if kind != "value" or key in before or key in assigned:
+        if kind != "value" or key in before.alone or key in assigned:
             continue
         if len(text) <= LONGEST_CODE:
-            yield Rewrite("new", function, target, "", text)
+            yield Rewrite("new", function.qualname, target, "", text, line)
 
 
-def _one_sided_branch(
-    function: str, before: dict[_Key, str], after: dict[_Key, str]
-) -> Iterator[Rewrite]:
-    """The only changed condition, where only one side has one."""
-    if (_CONDITION in before) == (_CONDITION in after):
+def _one_sided_branch(function: Function, before: _Changed, after: _Changed) -> Iterator[Rewrite]:
+    """The only changed condition, where only one side has any."""
+    if _CONDITION in before.several or _CONDITION in after.several:
         return
-    old, new = before.get(_CONDITION, ""), after.get(_CONDITION, "")
+    if (_CONDITION in before.alone) == (_CONDITION in after.alone):
+        return
+    old, _ = before.alone.get(_CONDITION, ("", 0))
+    new, line = after.alone.get(_CONDITION, ("", function.start_line))
     if len(old + new) <= LONGEST_CODE:
-        yield Rewrite("branch", function, "", old, new)
+        yield Rewrite("branch", function.qualname, "", old, new, line)
 
 
 def _functions_at(lines: set[int], unit: SourceFile) -> list[Function]:
@@ -122,8 +154,8 @@ def _functions_at(lines: set[int], unit: SourceFile) -> list[Function]:
     return sorted(functions, key=lambda function: function.start_line)
 
 
-def _changed_statements(function: Function, unit: SourceFile, lines: set[int]) -> dict[_Key, str]:
-    """The statements on changed lines, by a key that no other changed one has."""
+def _changed_statements(function: Function, unit: SourceFile, lines: set[int]) -> _Changed:
+    """The statements on changed lines, by what tells them apart."""
     keyed = []
     for guarded in guarded_statements(function.body):
         stmt = guarded.stmt
@@ -131,9 +163,12 @@ def _changed_statements(function: Function, unit: SourceFile, lines: set[int]) -
             continue
         pair = _key_and_text(stmt, unit)
         if pair is not None:
-            keyed.append(pair)
-    counts = Counter(key for key, _ in keyed)
-    return {key: text for key, text in keyed if counts[key] == 1}
+            keyed.append((*pair, stmt.line))
+    counts = Counter(key for key, _, _ in keyed)
+    return _Changed(
+        {key: (text, line) for key, text, line in keyed if counts[key] == 1},
+        {key for key, count in counts.items() if count > 1},
+    )
 
 
 def _assigned_keys(function: Function, unit: SourceFile) -> set[_Key]:
@@ -157,25 +192,46 @@ def _key_and_text(stmt: Stmt, unit: SourceFile) -> tuple[_Key, str] | None:
                 return None
             return ("value", target), _without_outer_parentheses(right)
         case For(target=Name(id=name)):
-            return ("loop", name), _header(stmt, unit)
+            return _quote_header(("loop", name), stmt, unit)
         case If():
-            return _CONDITION, _header(stmt, unit)
+            return _quote_header(_CONDITION, stmt, unit)
         case _:
             return None
 
 
+def _quote_header(key: _Key, stmt: Stmt, unit: SourceFile) -> tuple[_Key, str] | None:
+    """The key of a loop or branch with its header, where all of the header could be found."""
+    text = _header(stmt, unit)
+    return (key, text) if _is_balanced(text) else None
+
+
 def _header_end(stmt: Stmt) -> int:
-    return stmt.line if isinstance(stmt, For | If) else stmt.end_line
+    """The last line of what is quoted: of a loop or branch the one before its body."""
+    if not isinstance(stmt, For | If):
+        return stmt.end_line
+    body = stmt.body if isinstance(stmt, For) else stmt.then
+    return max(stmt.line, body[0].line - 1) if body else stmt.line
 
 
 def _header(stmt: Stmt, unit: SourceFile) -> str:
-    """The statement's text on one line; of a loop or branch its first line, without what opens
-    it."""
+    """The statement's text on one line; of a loop or branch its header, without what opens it."""
     code = _COMMENT[unit.language].sub("", unit.text(stmt.line, _header_end(stmt)))
+    code = _BEFORE_BRACKET.sub("", _AFTER_BRACKET.sub("", code))
     text = " ".join(code.split())
     if isinstance(stmt, For | If):
         return _without_outer_parentheses(_OPENING.sub("", text))
     return text.rstrip("; ")
+
+
+def _is_balanced(text: str) -> bool:
+    """Whether every bracket of `text` is closed."""
+    opened: list[str] = []
+    for char in text:
+        if char in _BRACKETS.values():
+            opened.append(char)
+        elif char in _BRACKETS and (not opened or opened.pop() != _BRACKETS[char]):
+            return False
+    return not opened
 
 
 def _without_outer_parentheses(text: str) -> str:

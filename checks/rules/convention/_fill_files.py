@@ -39,9 +39,9 @@ def _reading_order(file: FileFact) -> tuple[bool, bool, str]:
 def _describe_file(file: FileFact, change: FileChange, draft: Draft) -> Iterator[PasteLine]:
     # A registration macro such as PYBIND11_MODULE is no function to a reader.
     functions = [f for f in draft.facts.functions_of(file.path) if not f.name.isupper()]
-    changed = _names_of(functions, "body", "signature")
+    added, changed = _names_of(functions, "added"), _names_of(functions, "body", "signature")
     if file.kind in ("test", "e2e"):
-        changed = _test_names(change, draft)
+        added, changed = _test_names(change, draft)
     args: dict[str, Any] = {
         "path": file.path,
         "status": file.status,
@@ -49,7 +49,7 @@ def _describe_file(file: FileFact, change: FileChange, draft: Draft) -> Iterator
         "lines_added": file.added,
         "lines_removed": file.removed,
         "binary": file.binary,
-        **_limited("added", _names_of(functions, "added")),
+        **_limited("added", added),
         **_limited("removed", _names_of(functions, "removed")),
         **_limited("changed", changed),
     }
@@ -67,18 +67,22 @@ def _limited(key: str, names: list[str]) -> dict[str, Any]:
     return {key: names[:MOST_NAMES], f"{key}_more": max(len(names) - MOST_NAMES, 0)}
 
 
-def _test_names(change: FileChange, draft: Draft) -> list[str]:
-    """Test functions of the head in which a line was added, else those around the change."""
+def _test_names(change: FileChange, draft: Draft) -> tuple[list[str], list[str]]:
+    """Test functions of the head in which a line was added, else those around the change: the new
+    ones, and those that were there."""
     unit = draft.change.head_unit(change)
     if unit is None:
-        return []
+        return [], []
     names: dict[str, None] = {}
     for line in sorted(change.head_lines()):
         function = unit.function_at(line)
         if function is not None:
             names[function.qualname] = None
-    tests = [name for name in names if name.rpartition(".")[2].startswith("test")]
-    return tests or list(names)
+    tests = [name for name in names if name.rpartition(".")[2].startswith("test")] or list(names)
+    base = draft.change.base_unit(change)
+    known = {function.qualname for function in base.functions} if base is not None else set()
+    added = [name for name in tests if name not in known]
+    return added, [name for name in tests if name in known]
 
 
 def _details(
@@ -99,7 +103,7 @@ def _details(
             yield Message("paste-constant", values)
     if file.kind == "source":
         rewrites = list(find_rewrites(draft.change, change))
-        several = len({rewrite.function for rewrite in rewrites}) > 1
+        several = len(functions) > 1
         for rewrite in _spread_over_functions(rewrites):
             yield _rewrite_message(rewrite, with_function=several)
 

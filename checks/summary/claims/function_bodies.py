@@ -88,7 +88,7 @@ def _describe_rewrites(
     for rewrite in find_rewrites(change, file):
         if rewrite.function == fact.name:
             message = Message(f"rewrite-{rewrite.kind}", _rewrite_args(rewrite))
-            claims.append(Claim(message, (Location(fact.path, fact.line),), symbols))
+            claims.append(Claim(message, (Location(fact.path, rewrite.line),), symbols))
     return claims[:_MOST_REWRITES]
 
 

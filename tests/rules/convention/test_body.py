@@ -142,6 +142,16 @@ TODO: accuracy before and after, or why `fresh`, `Save` leave model outputs as t
     )
 
 
+def test_a_new_test_is_added_and_not_changed() -> None:
+    old = BASE["tests/test_save.py"]
+    added = "\n\ndef test_width():\n    assert width() == 5\n"
+    made = body(
+        "", head={**HEAD, "tests/test_save.py": old + added, "tests/test_new.py": added.lstrip()}
+    )
+    assert "- `tests/test_new.py` (new): adds `test_width`\n" in made
+    assert "- `tests/test_save.py`: adds `test_width`\n" in made
+
+
 def test_the_words_follow_the_language_and_the_rest_does_not() -> None:
     made = body("", language="zh")
     assert "- `ops/save.cc`：修改 `Save`\n" in made

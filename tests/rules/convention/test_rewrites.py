@@ -53,7 +53,28 @@ LONG = " + ".join(f"term_number_{n}" for n in range(10))
         (("g()",), ("if b:", "    g()"), [("branch", "", "", "b")]),
         ((f"x = {LONG} if a else 20",), (f"x = {LONG}",), [("part", "x", "if a else 20", "")]),
         ((f"x = {LONG}",), (f"x = {LONG.replace('term', 'part')}",), []),
+        (
+            (f"x = ({LONG}).y",),
+            (f"x = ({LONG}).y[:4]",),
+            [("part", "x", "term_number_9).y", "term_number_9).y[:4]")],
+        ),
+        (
+            (f"x = g({LONG}, 1)",),
+            (f"x = g({LONG}, 1)[:4]",),
+            [("part", "x", "", "[:4]")],
+        ),
+        (("if a:", "    g()"), ("if a or b:", "    if b:", "        g()"), []),
         (("g(a)",), ("g(b)",), []),
+        (
+            ("if a in [1, 2]:", "    g()"),
+            ("if a in [", "    1,  # one", "    2,", "    3,", "]:", "    g()"),
+            [("condition", "", "a in [1, 2]", "a in [1, 2, 3]")],
+        ),
+        (
+            ("x = [1]",),
+            ("x = [", "    1,  # one", "    2,", "]"),
+            [("value", "x", "[1]", "[1, 2]")],
+        ),
     ],
 )
 def test_rewritten_statements(
@@ -72,6 +93,15 @@ def test_rewritten_statements_of_cpp() -> None:
         ("value", "int x", "n", "(n << 8) | (1)"),
         ("loop", "i", "int i = 0; i < n; i++", "int i = 0; i <= n; i++"),
     ]
+
+
+def test_a_condition_of_cpp_over_several_lines() -> None:
+    old = "void f(int n, int m) {\n  if (n > m) {\n    g(n);\n  }\n}\n"
+    new = (
+        "void f(int n, int m) {\n  if (n > m ||  // too many\n      n < 0) {\n"
+        "    // none\n    g(n);\n  }\n}\n"
+    )
+    assert seen(old, new, "a.cc") == [("condition", "", "n > m", "n > m || n < 0")]
 
 
 def test_a_function_that_did_not_parse_is_left_out() -> None:
