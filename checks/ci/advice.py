@@ -64,7 +64,10 @@ def suggestions(case: AttributionInput, attribution: Attribution) -> tuple[Sugge
         said = suggestion.message
         distinct.setdefault((said.key, _whose(said), suggestion.location), suggestion)
     chosen = tuple(distinct.values())[:MOST]
-    return chosen or (Suggestion(Message(Advice.READ_LOG)),)
+    if chosen:
+        return chosen
+    has_log = attribution.root.key != Root.NO_LOG
+    return (Suggestion(Message(Advice.READ_LOG if has_log else Advice.READ_PAGE)),)
 
 
 def _whose(said: Message) -> str:
@@ -77,7 +80,11 @@ def _whose(said: Message) -> str:
 def _from_predictions(case: AttributionInput) -> Iterator[Suggestion]:
     """Mend the fixtures that the review said would break."""
     for item in confirmed_by(case.observed, case.predictions.failures):
-        message = Message(Advice.UPDATE_FIXTURE, {"expression": item.failure.expression})
+        args = {
+            "expression": item.failure.expression,
+            "written": item.finding.message.args.get("written", ""),
+        }
+        message = Message(Advice.UPDATE_FIXTURE, args)
         yield Suggestion(message, item.failure.fixture)
         for place in item.finding.related:
             yield Suggestion(message, place.location)

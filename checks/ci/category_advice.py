@@ -275,7 +275,7 @@ def _of_approval(case: AttributionInput) -> Iterator[Message]:
 
 def _approve_by(people: tuple[str, ...], what: str, files: tuple[str, ...]) -> Message:
     args = {
-        "people": ", ".join(people),
+        "people": list(people),
         "what": what,
         "files": list(files[:_MOST_FILES_NAMED]),
         "more": max(len(files) - _MOST_FILES_NAMED, 0),

@@ -99,5 +99,6 @@ def _came_first(first: str, at: Location | None = None) -> Evidence:
 def _consequence(
     case: AttributionInput, first: str, confidence: Confidence, evidence: tuple[Evidence, ...]
 ) -> Attribution:
-    root = Message(Root.CONSEQUENCE, {**case.error, "first": first})
+    likely = confidence is Confidence.LOW
+    root = Message(Root.CONSEQUENCE, {**case.error, "first": first, "likely": likely})
     return Attribution(Cause.CONSEQUENCE, confidence, root, evidence)

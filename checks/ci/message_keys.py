@@ -34,7 +34,8 @@ class Root(StrEnum):
     NEVER_STARTED = "root-never-started"  # step
     APPROVAL = "root-approval"  # name, said: what the log says of who must, or empty
     PERSON = "root-person"  # error
-    CONSEQUENCE = "root-consequence"  # error, first: of the failure `first`
+    # error, first: of the failure `first`; likely: nothing but their order says so
+    CONSEQUENCE = "root-consequence"
     NEED = "root-need"  # needs: names of the failed jobs it waits for
     CANCELLED = "root-cancelled"  # -
     # error: a number differs from its baseline, and the cause is not known
@@ -79,7 +80,8 @@ class Reason(StrEnum):
 class Advice(StrEnum):
     """`Suggestion.message`."""
 
-    UPDATE_FIXTURE = "advice-update-fixture"  # expression; the place still writes the old form
+    # expression, written: what to write, or empty; the place still writes the old form
+    UPDATE_FIXTURE = "advice-update-fixture"
     LOOK_AT = "advice-look-at"  # function; the changed code that raised
     LOOK_AT_FILE = "advice-look-at-file"  # -
     # -; is the new number meant? Then make a new baseline, else mend
@@ -94,6 +96,7 @@ class Advice(StrEnum):
     APPROVE = "advice-approve"  # name
     CHECK_RUNNER = "advice-check-runner"  # runner
     READ_LOG = "advice-read-log"  # -
+    READ_PAGE = "advice-read-page"  # -; there is no log
     # lines: the most unusual lines of the log, as a guess; compared: with a log that passed; logs:
     # how many earlier logs there were; seen: how many of these had one of the lines, at most
     UNUSUAL = "advice-unusual"

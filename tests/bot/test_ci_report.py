@@ -177,7 +177,8 @@ def test_every_approval_that_one_line_asks_for_is_told(specbot, saved, language)
     shown = done.out.replace("@\u200b", "@")
     advised = [line for line in shown.splitlines() if re.match(r"\d\. .*@", line)]
     assert len(advised) == 2, shown
-    assert "@ada, @grace-h" in advised[0] and "engine/ops" in advised[0]
+    comma = {"en": ", ", "zh": "、"}[language]
+    assert f"@ada{comma}@grace-h" in advised[0] and "engine/ops" in advised[0]
     assert "@linus" in advised[1] and "envs.py" in advised[1] and "@ada" not in advised[1]
 
 

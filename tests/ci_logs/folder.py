@@ -20,7 +20,7 @@ from tests.ci_logs.windows import MARK, Window, read
 
 _MATCH = "#=MATCH=# "
 _EXCUSES = ("base-branch", "flaky", "infrastructure")
-_SAYS_LITTLE = (Advice.READ_LOG, Advice.UNUSUAL, Advice.RERUN_ONCE)
+_SAYS_LITTLE = (Advice.READ_LOG, Advice.READ_PAGE, Advice.UNUSUAL, Advice.RERUN_ONCE)
 
 
 @dataclass(frozen=True)
