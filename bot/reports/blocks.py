@@ -34,10 +34,14 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a header. Columns with nothing in any row are left out."""
+    """Rows under a header. Columns with nothing in any row are left out.
+
+    With `cards` the rows hold sentences, and on a phone each is a card.
+    """
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    cards: bool = False
 
     def __post_init__(self) -> None:
         used = []

@@ -25,7 +25,7 @@ def technical(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
 def table(causes: Sequence[Cause], words: Catalog) -> Table:
     """One row for each cause: its level, its place, what was seen."""
     header = (words("report.level"), words("report.place"), words("report.seen"))
-    return Table(header, tuple(_row(cause, words) for cause in causes))
+    return Table(header, tuple(_row(cause, words) for cause in causes), cards=True)
 
 
 def _row(cause: Cause, words: Catalog) -> tuple[str, ...]:
@@ -65,15 +65,14 @@ def detail(
     """
     if seen:
         yield Text(words.message(finding.rule, finding.message))
-    why = words.detail(finding.rule, finding.message)
+    why, advice = explanations(finding, words)
     if why:
         yield Text(why)
     if finding.unparsed:
         yield Text(words("report.unparsed"))
     yield from evidence_blocks(finding, words)
-    advice = words.advice(finding.rule, finding.message)
     if advice:
-        yield Text(words("report.advice") + advice)
+        yield Text(advice)
     if patch and finding.fix is not None and finding.fix.verified:
         yield Text(words("report.fix"))
         yield Code(tuple(_diff(finding.fix.edits, change)), "diff")
@@ -88,6 +87,13 @@ def detail(
             fingerprint=finding.fingerprint,
         )
     )
+
+
+def explanations(finding: Finding, words: Catalog) -> tuple[str, str]:
+    """Why it matters, and what to do; either may be empty."""
+    why = words.detail(finding.rule, finding.message)
+    advice = words.advice(finding.rule, finding.message)
+    return why, words("report.advice") + advice if advice else ""
 
 
 def _related(finding: Finding, words: Catalog) -> tuple[str, ...]:

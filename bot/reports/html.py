@@ -67,10 +67,8 @@ def write(block: Block) -> str:
             tag = "ol" if numbered else "ul"
             lines_of_list = "".join(f"<li>{_spans(_lines(item))}</li>" for item in items)
             return f"<{tag}>{lines_of_list}</{tag}>"
-        case Table(header, rows):
-            head = "".join(f'<th scope="col">{_spans(cell)}</th>' for cell in header)
-            rows_html = "".join(_row(row) for row in rows)
-            table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows_html}</tbody></table>"
+        case Table():
+            table = _cards(block) if block.cards else _table(block)
             return f'<div class="wide" tabindex="0">{table}</div>'
         case Code():
             return _code(block)
@@ -91,8 +89,31 @@ def anchor(text: str) -> str:
     return html.escape(_NOT_ANCHOR.sub("-", plain).strip("-").lower() or "section")
 
 
-def _row(cells: tuple[str, ...]) -> str:
-    return "<tr>" + "".join(f"<td>{_spans(_lines(cell))}</td>" for cell in cells) + "</tr>"
+def _table(table: Table) -> str:
+    head = "".join(f'<th scope="col">{_spans(cell)}</th>' for cell in table.header)
+    rows = []
+    for row in table.rows:
+        cells = "".join(f"<td>{_spans(_lines(cell))}</td>" for cell in row)
+        rows.append(f"<tr>{cells}</tr>")
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _cards(table: Table) -> str:
+    """The table with what a phone needs to show each row as a card: the roles, which it loses with
+    its layout, and the names of its columns."""
+    head = []
+    for cell in table.header:
+        head.append(f'<th role="columnheader" scope="col">{_spans(cell)}</th>')
+    rows = []
+    for row in table.rows:
+        cells = []
+        for name, cell in zip(table.header, row, strict=True):
+            label = html.escape(html.unescape(name))
+            cells.append(f'<td role="cell" data-label="{label}">{_spans(_lines(cell))}</td>')
+        rows.append(f'<tr role="row">{"".join(cells)}</tr>')
+    thead = f'<thead role="rowgroup"><tr role="row">{"".join(head)}</tr></thead>'
+    tbody = f'<tbody role="rowgroup">{"".join(rows)}</tbody>'
+    return f'<table class="cards" role="table">{thead}{tbody}</table>'
 
 
 def _paragraph(text: str) -> str:

@@ -55,6 +55,8 @@ def routes(
         Route("/login/back", pages.back),
         Route("/logout", pages.logout, methods=["POST"]),
         Route("/style.css", pages.style),
+        # The last one: what no address above is.
+        Route("/{path:path}", pages.nowhere),
     ]
 
 
@@ -221,6 +223,10 @@ class Pages:
         """The style sheet of every page."""
         cached = HEADERS | {"Cache-Control": "public, max-age=3600"}
         return PlainTextResponse(style(), media_type="text/css", headers=cached)
+
+    async def nowhere(self, request: Request) -> Response:
+        """An address that is none."""
+        return self._missing(request)
 
     def _missing(self, request: Request) -> Response:
         """The same for what does not exist and for what this person may not see."""

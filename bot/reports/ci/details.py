@@ -131,7 +131,7 @@ def _failures(failed: FailedJob, words: Catalog, level: Level) -> Iterator[Block
     yield Text(words("ci.failures"))
     header = tuple(words(f"ci.{key}") for key in ("failure-test", "failure-error", "failure-cause"))
     shown = failed.failures[: level.failures]
-    yield Table(header, tuple(_failure_row(failure, words) for failure in shown))
+    yield Table(header, tuple(_failure_row(failure, words) for failure in shown), cards=True)
     left_out = failed.left_out + len(failed.failures) - len(shown)
     if left_out:
         yield Text(words("ci.failures-left-out", count=left_out))

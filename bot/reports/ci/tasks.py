@@ -53,7 +53,7 @@ def _table(report: CIReport, jobs: list[Job], words: Catalog, level: Level) -> T
     skipped = len(others) - passed
     if skipped:
         rows.append(_count_row(words("ci.others-skipped", count=skipped), "⏭️"))
-    return Table(tuple(words(f"ci.{key}") for key in _KEYS), tuple(rows))
+    return Table(tuple(words(f"ci.{key}") for key in _KEYS), tuple(rows), cards=True)
 
 
 def _count_row(text: str, sign: str = "") -> tuple[str, ...]:
