@@ -251,6 +251,8 @@ def _claim(claim: Claim, words: Catalog) -> str:
     if not places:
         return sentence
     shown = _place_texts(places[:_MOST_PLACES])
+    if not in_head:
+        return sentence + words("analysis.places-base", places=shown)
     rest = len(places) - len(shown)
     if rest:
         return sentence + words("analysis.places-more", places=shown, count=rest)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from bot.i18n.catalog import Catalog, place
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Text
 from bot.reports.causes import group_by_cause
-from bot.reports.findings import detail, heading, table, technical
+from bot.reports.findings import detail, explanations, heading, table, technical
 from bot.reports.paste_blocks import paste_text
 from bot.reports.report import Report
 from bot.reports.summary import change_blocks, summary_blocks
@@ -44,10 +44,17 @@ def opening_blocks(report: Report, words: Catalog) -> Iterator[Block]:
 def detail_blocks(
     findings: Iterable[Finding], report: Report, words: Catalog, *, seen: bool = False
 ) -> Iterator[Block]:
-    """Each finding under a heading of its own; `seen` says again what the table says."""
+    """Each finding under a heading of its own; `seen` says again what the table says.
+
+    What explains a finding, and what to do about it, is said once for all that it fits.
+    """
+    said: set[str] = set()
     for finding in findings:
         yield heading(finding, words)
-        yield from detail(finding, report.review.change, words, seen=seen)
+        for block in detail(finding, report.review.change, words, seen=seen):
+            if not (isinstance(block, Text) and block.text in said):
+                yield block
+        said.update(explanations(finding, words))
 
 
 def convention_blocks(report: Report, words: Catalog) -> Iterator[Block]:

@@ -78,6 +78,11 @@ def _number(value: int, words: Catalog) -> str:
 
 
 def _failure(piece: PredictedFailure, words: Catalog) -> Iterator[Block]:
+    if piece.fixture == piece.raised_at:
+        # The test makes the call that raises: there is no older form, and no value on its way.
+        args = {"expression": piece.expression, "value": piece.value, "exception": piece.exception}
+        yield Text(words("evidence.failure-call", place=piece.raised_at, **args))
+        return
     yield Text(words("evidence.failure", test=piece.test))
     items = (
         words("evidence.failure-fixture", place=piece.fixture),

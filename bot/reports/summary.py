@@ -123,7 +123,7 @@ def _largest(changes: dict[str, str], facts: Facts, words: Catalog) -> Iterator[
 
 
 def _file_line(facts: Facts, file: FileFact, words: Catalog) -> str:
-    """Which functions, ops and constants changed in a file; empty where none did, and for tests."""
+    """A file with the functions, ops and constants that changed in it; empty for tests."""
     if file.kind in ("test", "e2e"):
         return ""
     parts = [
@@ -132,10 +132,10 @@ def _file_line(facts: Facts, file: FileFact, words: Catalog) -> str:
         *_function_parts(facts, file, words),
         *_constant_parts(facts, file, words),
     ]
-    if not parts:
-        return ""
     head = words("report.file", path=file.path, added=file.added, removed=file.removed)
-    return head + words("report.semicolon").join(parts)
+    if not parts:
+        return head
+    return head + words("report.colon") + words("report.semicolon").join(parts)
 
 
 def _file_parts(file: FileFact, words: Catalog) -> Iterator[str]:

@@ -51,7 +51,7 @@ def analyse(
         headline=headline_claims(claims),
         types=change_types(change.pull.title or history.subject, facts, claims),
         summary=summary_claims(claims),
-        motivation=quote_motivation(change.pull, history),
+        motivation=quote_motivation(change, config, history),
         steps=tuple(_with_merged_claims(step) for step in steps),
         files=files,
         symbols=key_symbols(claims),

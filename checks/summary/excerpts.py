@@ -59,7 +59,8 @@ def pick_excerpts(
     candidates.sort(key=lambda candidate: candidate.rank)
     large = [candidate for candidate in candidates if len(candidate.added) >= _LEAST_ADDED]
     chosen = large or candidates[:1]
-    return tuple(_excerpt(candidate) for candidate in chosen[:_MOST_EXCERPTS])
+    told: list[Message] = []
+    return tuple(_excerpt(candidate, told) for candidate in chosen[:_MOST_EXCERPTS])
 
 
 def _places_of_layout_claims(claims: Sequence[Claim]) -> set[tuple[str, int]]:
@@ -99,24 +100,27 @@ def _added_lines(delta: ChangedFunction, change: ChangeSet) -> set[int]:
     return {line for line in file.head_lines() if delta.head.covers(line)}
 
 
-def _excerpt(candidate: _Candidate) -> Excerpt:
+def _excerpt(candidate: _Candidate, told: list[Message]) -> Excerpt:
     delta, added = candidate.delta, candidate.added
     head = delta.head
     start, end = _window(head.start_line, head.end_line, added)
     return Excerpt(
         location=Location(head.path, start, end),
         symbol=head.qualname,
-        reason=_reason(candidate),
+        reason=_reason(candidate, told),
         lines=tuple(delta.unit.text(start, end).split("\n")),
         changed=frozenset(line for line in added if start <= line <= end),
     )
 
 
-def _reason(candidate: _Candidate) -> Message:
-    """The sentence of a claim about the function, else how much of it the change wrote."""
+def _reason(candidate: _Candidate, told: list[Message]) -> Message:
+    """The sentence of a claim about the function that is not among `told`, to which it is added,
+    else how much of the function the change wrote."""
     delta = candidate.delta
     for claim in candidate.claims:
-        if claim.message.key in _REASONS and _stands_in(claim, delta):
+        is_reason = claim.message.key in _REASONS and _stands_in(claim, delta)
+        if is_reason and claim.message not in told:
+            told.append(claim.message)
             return claim.message
     head = delta.head
     args = {

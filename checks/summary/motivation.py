@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.core.change import PullRequest
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.rules.convention._markdown import is_boilerplate
+from checks.rules.convention._template import find
 from checks.summary.model import ChangeHistory
 
 _MOST_QUOTES = 6
@@ -22,14 +25,20 @@ _SKIP = re.compile(r"^\s*(?:[-*] \[[ x]\]|Co-authored-by:|Signed-off-by:|---+\s*
 _PROMPT = re.compile(r"^(?:n/?a|none|no|无|tbd|todo|please .*|请.*)[.。]?$", re.I)
 # The next line continues this one where it is indented and is no list item of its own.
 _CONTINUATION = re.compile(r"\n[ \t]+(?![*+-]|\d+\.)")
-_LIST_MARK = re.compile(r"^\s*(?:[*+-]|\d+\.)\s+")
+_LIST_MARK = re.compile(r"^\s*(?:>\s*)*(?:(?:[*+-]|\d+\.)\s+)?")
 
 
-def quote_motivation(pull: PullRequest, history: ChangeHistory) -> tuple[str, ...]:
-    """At most six quotes in order: of the description, else of the body of the commit message."""
+def quote_motivation(change: ChangeSet, config: Config, history: ChangeHistory) -> tuple[str, ...]:
+    """At most six quotes in order: of the description, else of the body of the commit message.
+
+    What stands in the repository's template is not the author's.
+    """
     quotes: list[str] = []
-    if pull.known:
-        quotes = list(_quotes_of_description(pull.body))
+    if change.pull.known:
+        known = find(change.base, config, change.pull.body).boilerplate
+        lines = change.pull.body.split("\n")
+        own = [line for line in lines if _HEADING.match(line) or not is_boilerplate(line, known)]
+        quotes = list(_quotes_of_description("\n".join(own)))
     if not quotes:
         commit_body = history.message.partition("\n")[2]
         quotes = list(_quotes_in(commit_body))

@@ -91,7 +91,7 @@ def _get_list_item(owner: Value, items: list[Value], place: arrays.ArrayIndex) -
     if not isinstance(index.value, int):
         return unknown(owner, index)
     if not -len(items) <= index.value < len(items):
-        detail = f"list index {index.value} out of range for length {len(items)}"
+        detail = f"{owner.value.kind} index out of range"
         raise SimulatedException("IndexError", detail, owner.value.length | index.origins)
     return items[index.value]
 

@@ -80,7 +80,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
             budget -= base.spent
             failures = _new_failures(failures, base)
         for failure in failures:
-            finding = _finding(failure, head, unit, test)
+            finding = _finding(failure, failures[0], head, unit, test)
             proposal = packed_fixture(failure, finding.location, change)
             if proposal is not None and _is_mended(proposal, failure, head, test, change, config):
                 finding = _with_proposal(finding, proposal)
@@ -184,7 +184,14 @@ def _with_proposal(finding: Finding, proposal: PackedFixture) -> Finding:
     return replace(finding, message=message, fix=Fix((proposal.edit,), verified=True))
 
 
-def _finding(failure: CertainFailure, run: _TestRun, unit: SourceFile, test: Function) -> Finding:
+def _finding(
+    failure: CertainFailure,
+    first: CertainFailure,
+    run: _TestRun,
+    unit: SourceFile,
+    test: Function,
+) -> Finding:
+    """The finding of a failure; `first` is where the test fails before it comes to others."""
     fixture = _fixture_line(failure, run, unit)
     expression, value = _deciding_statement(failure)
     raised_at = Location(failure.where.path, failure.where.line)
@@ -209,6 +216,7 @@ def _finding(failure: CertainFailure, run: _TestRun, unit: SourceFile, test: Fun
         "expression": expression,
         "value": value,
         "changed": Location(changed.path, changed.line),
+        "behind": _fixture_line(first, run, unit).start_line if failure is not first else 0,
     }
     return Finding(
         rule=ID,
