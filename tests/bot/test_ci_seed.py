@@ -103,7 +103,13 @@ def test_every_failure_is_there(report):
     assert set(failures(report)) == {*STALE, BASELINE, SERVING}
 
 
-def test_stale_fixtures_fail_as_predicted(report):
+def places(locations: list[dict]) -> set[tuple[str, int]]:
+    return {(place["path"], place["start_line"]) for place in locations}
+
+
+def test_stale_fixtures_fail_as_predicted(report, seed):
+    lines = (seed.repo / "lantern/output/token_processor.py").read_text().splitlines()
+    (widened,) = [n for n, line in enumerate(lines, 1) if "actual_topk = packed_meta1" in line]
     assert {p["test"]: p["outcome"] for p in report["predictions"]} == dict.fromkeys(
         STALE, "confirmed"
     )
@@ -111,6 +117,7 @@ def test_stale_fixtures_fail_as_predicted(report):
         found = failures(report)[test]
         assert (found["cause"], found["confidence"]) == ("this-pr", "high")
         assert found["root"]["key"] == "root-predicted"
+        assert ("lantern/output/token_processor.py", widened) in places(found["related"])
         assert found["error"] == "IndexError: list index out of range"
         fixtures = {
             f"{s['location']['path']}:{s['location']['start_line']}"
@@ -188,6 +195,7 @@ def test_the_report_says_it(seed, tmp_path):
     assert "`Approval` wait" in text
     assert "follows from `IndexError: list index out of range`" in text
     assert text.count("confirmed: `") == len(STALE)
+    assert "write `3 | ((K + 1) << 8)`" in text
 
 
 @pytest.fixture(scope="module")

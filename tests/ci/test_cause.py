@@ -266,6 +266,7 @@ def test_a_reset_connection_follows_from_the_server_that_died():
         Confidence.MEDIUM,
         Rerun.WITH_CAUSE,
     )
+    assert main.root.args["likely"] is False
     assert main.evidence[0].line is not None and main.evidence[0].line.text == DIED.strip()
     assert explained(log=RESET).cause is Cause.UNKNOWN
 

@@ -8,6 +8,7 @@ from checks.ci.analyse import analyse
 from checks.ci.log_failures import failures_in_log
 from checks.ci.model import Conclusion
 from checks.ci.report import Category, Cause
+from checks.core.finding import Confidence
 from tests.ci import script_run
 from tests.ci.runs import Files, change, job, run
 from tests.ci.script_run import (
@@ -93,6 +94,17 @@ def test_twelve_jobs_with_four_causes():
         "tests/ops/test_crash.py::test_large": Cause.UNKNOWN,
         "tests/ops/test_import.py": Cause.UNKNOWN,
     }
+
+
+def test_what_only_came_after_another_failure_may_follow_from_it():
+    log = script_run.log(
+        one_file("tests/output/test_tokens.py", INDEX_ERROR),
+        one_file("tests/e2e/test_reward.py", RESET),
+    )
+    (failed,) = analyse(run(job("tests", "unit")), Files(log=log), CHANGE).failed
+    (reset,) = [f for f in failed.failures if f.test == "tests/e2e/test_reward.py::test_reward"]
+    assert (reset.cause, reset.confidence) == (Cause.CONSEQUENCE, Confidence.LOW)
+    assert reset.root.args["likely"] is True
 
 
 def test_the_category_is_each_test_s_own():

@@ -108,10 +108,7 @@ RENAMED = """class Box:
 def test_a_condition_in_which_only_a_name_was_exchanged_is_told_once():
     said = of(RENAMED, RENAMED.replace("old_method", "new_method"))
     assert said == [
-        (
-            "`new_method` stands where `old_method` stood, in 2 places; no product file has "
-            "`old_method` any more"
-        )
+        ("`new_method` stands where `old_method` stood; no product file has `old_method` any more")
     ]
 
 
