@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from bot.git import Git, Range
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown
-from bot.reports import html
+from bot.pipeline import open_change, run_review
+from bot.reports import format_named, html
 from bot.reports.blocks import Table, Text
 from bot.reports.evidence import evidence_blocks
+from checks.core.change import PullRequest
 from checks.core.finding import Confidence, Finding, Location, Message, PredictedFailure, Severity
 
 FLAGGED = """def {name}(rows, is_sorted):
@@ -101,3 +106,10 @@ def test_cards_have_the_names_of_their_columns():
     table = html.write(Table(("Level", "Seen &amp; said"), (("bug", "x < y"),), cards=True))
     assert 'class="cards" role="table"' in table
     assert '<td role="cell" data-label="Seen &amp; said">' in table
+
+
+def test_a_report_with_a_page_leads_to_it(dropped):
+    with open_change(Git(dropped.path), Range("HEAD~", "HEAD"), PullRequest()) as change:
+        report = replace(run_review(change), page="https://bot.example/pr/octo/engine/7")
+        text = format_named("markdown").render(report, "en")
+    assert "[View the full report](https://bot.example/pr/octo/engine/7)" in text
