@@ -78,7 +78,7 @@ def _number(value: int, words: Catalog) -> str:
 
 
 def _failure(piece: PredictedFailure, words: Catalog) -> Iterator[Block]:
-    if piece.fixture == piece.raised_at:
+    if piece.fixture == piece.raised_at and not piece.trace:
         # The test makes the call that raises: there is no older form, and no value on its way.
         args = {"expression": piece.expression, "value": piece.value, "exception": piece.exception}
         yield Text(words("evidence.failure-call", place=piece.raised_at, **args))
