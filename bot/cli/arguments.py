@@ -9,14 +9,19 @@ from typing import NoReturn
 
 from bot.configuration import nearest
 from bot.errors import UserError
+from bot.i18n.catalog import Catalog
 
 _WRONG_CHOICE = re.compile(r"(?:argument (\S+): )?invalid choice: '?([^',]+)'?")
 _UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
+# What argparse begins a help with.
+_USAGE = "usage: "
 
 
 class Parser(argparse.ArgumentParser):
     """Raises `UserError` where argparse ends the process, with the nearest name where one was
     mistyped."""
+
+    _usage_word = _USAGE
 
     def error(self, message: str) -> NoReturn:
         wrong = _WRONG_CHOICE.search(message)
@@ -31,6 +36,26 @@ class Parser(argparse.ArgumentParser):
             near = nearest(option, self.option_names())
             raise UserError("usage-option", wanted=option, near=near, command=self.prog)
         raise UserError("usage", detail=message, command=self.prog)
+
+    def translate(self, words: Catalog) -> None:
+        """Put argparse's own words into the language of `words`, of this parser and those below
+        it."""
+        self._usage_word = words("cli.usage")
+        self._positionals.title = words("cli.positionals")
+        self._optionals.title = words("cli.options")
+        for action in self._actions:
+            if isinstance(action, argparse._HelpAction):
+                action.help = words("cli.help")
+            if isinstance(action, argparse._VersionAction):
+                action.help = words("cli.version")
+        for below in self.subcommands().values():
+            below.translate(words)
+
+    def format_help(self) -> str:
+        return super().format_help().replace(_USAGE, self._usage_word, 1)
+
+    def format_usage(self) -> str:
+        return super().format_usage().replace(_USAGE, self._usage_word, 1)
 
     def parse_command(self, words: list[str]) -> argparse.Namespace:
         """As `parse_args`, but of what is left over speaks the command that was chosen."""

@@ -126,4 +126,5 @@ def make_parser(language: str) -> Parser:
             command.add_options(subparser, words)
         if command.add_actions is not None:
             command.add_actions(subparser, shared, words)
+    parser.translate(words)
     return parser

@@ -180,6 +180,16 @@ def test_arguments(specbot):
     assert "--no-merge-base" in specbot("review", "--help").out
 
 
+def test_the_help_is_in_one_language(specbot):
+    """argparse's own words too, on every level."""
+    for command in ((), ("review",), ("kernels",), ("kernels", "run")):
+        chinese = specbot(*command, "--help", "--lang", "zh").out
+        assert chinese.startswith("用法： specbot")
+        assert "显示这段说明" in chinese
+        assert not {"usage:", "options:", "positional arguments:"} & set(chinese.splitlines())
+        assert specbot(*command, "--help", "--lang", "en").out.startswith("usage: specbot")
+
+
 def test_rules(specbot):
     listed = specbot("rules", "--lang", "zh")
     assert listed.code == 0 and all(rule.ID in listed.out for rule in RULES)

@@ -15,11 +15,15 @@ from pathlib import Path
 import pytest
 
 from bot.cli.main import make_parser
+from bot.settings import Settings
 from checks.core.config import load
 from tests.example.build import build
-from tests.site.pages import ROOT, SOURCES, write_site
+from tests.site.pages import SOURCES, write_site
+from tests.site.reference import ROOT, Words
+from tests.site.reference import pages as reference_pages
 
 PAGES = SOURCES / "pages"
+REFERENCE = ("command-line", "configuration", "service", "json")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What is installed and taken away, which `tests/packaging` does with the wheel.
 INSTALLS = re.compile(r"uv tool install '?specbot(\[\w+\])?'?")
@@ -52,7 +56,27 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
         "tutorial.html",
         "zh/tutorial.html",
         "reference/rules/protocol.unmasked-pack.html",
+        *(f"{folder}reference/{name}.html" for folder in ("", "zh/") for name in REFERENCE),
     } <= built
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_reference_has_a_sentence_for_everything_and_none_for_nothing(language: str) -> None:
+    """A missing one raises KeyError."""
+    words = Words(language)
+    made = reference_pages(words)
+    assert set(made) == set(REFERENCE)
+    assert words.all() == words.asked
+    chinese = [name for name, text in made.items() if re.search(r"[\u4e00-\u9fff]", text)]
+    assert chinese == ([] if language == "en" else list(made))
+
+
+def test_what_is_said_of_keeping_is_what_the_settings_say() -> None:
+    for page in (ROOT / "SECURITY.md", PAGES / "explanation/privacy.md"):
+        text = page.read_text("utf-8")
+        for name in ("keep_reports_days", "keep_steps_days"):
+            days = Settings.model_fields[name].default
+            assert f"{days:.0f} days (`{name}`)" in text, page
 
 
 @pytest.fixture(scope="module")
