@@ -12,6 +12,7 @@ from bot.errors import UserError
 from bot.i18n.catalog import Catalog
 
 _WRONG_CHOICE = re.compile(r"(?:argument (\S+): )?invalid choice: '?([^',]+)'?")
+_WRONG_VALUE = re.compile(r"argument (\S+): invalid \S+ value: '(.*)'")
 _UNKNOWN = re.compile(r"unrecognized arguments: (\S+)")
 # What argparse begins a help with.
 _USAGE = "usage: "
@@ -27,9 +28,16 @@ class Parser(argparse.ArgumentParser):
         wrong = _WRONG_CHOICE.search(message)
         if wrong:
             argument, wanted = wrong[1] or "", wrong[2]
-            near = nearest(wanted, list(self._choices_beside(argument)))
+            choices = list(self._choices_beside(argument))
+            near = nearest(wanted, choices)
             option = argument if argument.startswith("-") else ""
-            raise UserError("usage-choice", wanted=wanted, near=near, option=option)
+            listed = choices if option else []
+            raise UserError("usage-choice", wanted=wanted, near=near, option=option, choices=listed)
+        no_value = _WRONG_VALUE.search(message)
+        if no_value:
+            # "-j/--jobs": the long form.
+            option = no_value[1].rpartition("/")[2]
+            raise UserError("usage-value", wanted=no_value[2], option=option, command=self.prog)
         unknown = _UNKNOWN.search(message)
         if unknown:
             option = unknown[1].partition("=")[0]

@@ -15,6 +15,8 @@ from bot.i18n.catalog import Catalog
 from bot.redact import redact
 from checks.core.finding import Finding, Severity
 
+# Their log is kept; the temporary files of a container go with it.
+_SERVICES = ("serve", "worker")
 # What a report about our own mistake says the versions of.
 _PACKAGES = ("jinja2", "tree-sitter", "tree-sitter-cuda", "tree-sitter-python", "bitwuzla")
 
@@ -62,6 +64,10 @@ def _say(sentence: str) -> None:
 
 def _report(error: Exception, arguments: Sequence[str], words: Catalog) -> None:
     text = redact(_describe(error, arguments))
+    if arguments[:1] and arguments[0] in _SERVICES:
+        _say(words("errors.bug-of-service"))
+        sys.stderr.write(text)
+        return
     try:
         with tempfile.NamedTemporaryFile(
             "w",

@@ -231,6 +231,16 @@ def test_an_error_of_ours_leaves_a_report(repo, specbot, only_rule, monkeypatch,
     assert "ghp_" not in text and "ghs_" not in text
 
 
+def test_the_service_tells_its_log(specbot, monkeypatch, tmp_path):
+    """Its temporary folder goes with its container; the log stays."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("bot.cli.serve.load", lambda *_, **__: {}["ghs_1_a.b-c"])
+    result = specbot("serve", "--lang", "en")
+    assert result.code == 3 and not list(tmp_path.iterdir())
+    assert "KeyError" in result.err and "python 3." in result.err
+    assert "ghs_" not in result.err
+
+
 def test_interrupt(repo, specbot, monkeypatch):
     repo.commit({"a.py": "x = 1\n"})
     monkeypatch.setattr(
