@@ -6,6 +6,15 @@ dispatches on the device. Importing ``kernels`` itself needs neither torch nor t
 machine without them can still list the ops and say what is missing.
 """
 
-OPS: tuple[str, ...] = ("accept", "logprobs", "ngram", "verify", "sampling", "message", "schedule")
+OPS: tuple[str, ...] = (
+    "accept",
+    "logprobs",
+    "ngram",
+    "verify",
+    "tree",
+    "sampling",
+    "message",
+    "schedule",
+)
 
 __all__ = ["OPS"]

@@ -164,7 +164,7 @@ def store_step(
     emit, b, n, step_idx, draft, accepted, last, WIDTH: tl.constexpr, COLUMNS: tl.constexpr
 ):
     """Stores ``accepted`` drafts and ``last``, cut after the first end token and at
-    ``max_dec_len``."""
+    ``max_dec_len``, and returns how many tokens that are."""
     max_dec_ptr, end_ptr, ends, tokens_ptr, count_ptr = emit
     column = tl.arange(0, COLUMNS)
     token = tl.where(column == accepted, last, draft)
@@ -178,3 +178,4 @@ def store_step(
     token = tl.where(column < count, token, -1)
     tl.store(tokens_ptr + b * WIDTH + column, token, mask=column < WIDTH)
     tl.store(count_ptr + b, count.to(tl.int32))
+    return count

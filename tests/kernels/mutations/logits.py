@@ -1,4 +1,4 @@
-"""Broken accept, logprobs, verify and sampling: bugs that engines shipped, or nearly did, put into
+"""Broken accept, logprobs, verify, sampling and trees: bugs that engines shipped, or nearly did, put into
 our kernels.
 
 Each is one edit of one file. ``caught_by`` is the op's ordinary check; it must fail on the edited
@@ -23,6 +23,7 @@ from tests.kernels import (
     test_logprobs,
     test_sampling,
     test_sampling_adjust,
+    test_tree,
     test_verify,
     verify_cases,
 )
@@ -40,6 +41,7 @@ MODULES = tuple(
         "sampling.limits", "sampling.bracket", "sampling.collect", "sampling.search", "sampling.among",
         "sampling.ending", "sampling.settle", "sampling.cut", "sampling.draw", "sampling.candidates", "sampling.expand",
         "sampling.adjust",
+        "tree.build", "tree.walk",
     )
 )  # fmt: skip
 Test = Callable[[], None]
@@ -133,6 +135,22 @@ CANDIDATES_TEST = over(
     test_sampling.CASES, test_sampling.check_candidates, count=test_sampling.CANDIDATES
 )
 EXPAND_TEST = over(test_sampling.EXPAND_CASES, test_sampling.check_expand)
+BUILD, WALK = "kernels.tree.build", "kernels.tree.walk"
+BUILD_TEST = over(test_tree.GROWN, test_tree.check_build)
+
+
+def _growing(**where: Holds) -> Test:
+    """The cases of ``build_tree`` that are like this."""
+    return over(test_tree.GROWN, test_tree.check_build, **where)
+
+
+def _walking(*strategies: Strategy, **where: Holds) -> Test:
+    """The cases of ``verify_tree`` with these strategies that have a draft."""
+    return over(
+        test_tree.JUDGED, test_tree.check_verify, strategy=lambda strategy: strategy in strategies,
+        nodes=lambda nodes: nodes > 1, **where,
+    )  # fmt: skip
+
 
 MUTATIONS = (
     # FastDeploy's gather: a prefill slot wrote row cu[b] although nothing was accepted
@@ -232,4 +250,23 @@ MUTATIONS = (
     Mutation("adjust_presence_for_each_time", ADJUST, "tl.where(count > 0.0, presence, 0.0)", "presence * count", _adjusting("presence", "counts")),
     Mutation("adjust_repetition_forgets_the_prompt", ADJUST, "known = known | _bit(", "known = known & _bit(", _adjusting("repetition", "prompt")),
     Mutation("adjust_repetition_lifts_what_is_negative", ADJUST, "tl.where(x > 0.0, inverse, repetition)", "inverse", _adjusting("repetition", "counts")),
+    Mutation("tree_one_node_too_many", BUILD, "(rank < nodes - 1)", "(rank < nodes)", BUILD_TEST),
+    Mutation("tree_first_candidates_ask_the_list", BUILD, "tl.where(draft & (chosen < topk), 0, parent)", "parent", BUILD_TEST),
+    Mutation("tree_a_parent_may_come_later", BUILD, "found = before & (chosen", "found = (chosen", _growing(scores=lambda scores: scores == "any")),
+    # SGLang warns of a token without a chosen parent, and goes on with what hangs on it
+    Mutation("tree_a_lost_branch_stays", BUILD, "parent = tl.where(hangs, parent, -1)", "parent = parent", BUILD_TEST),
+    Mutation("tree_siblings_go_back", BUILD, "together & (node[None, :] > node[:, None])", "together & (node[None, :] < node[:, None])", BUILD_TEST),
+    Mutation("tree_nan_is_a_score", BUILD, 'tl.maximum(tl.load(at, mask=place < candidates, other=float("-inf")), float("-inf"))', 'tl.load(at, mask=place < candidates, other=float("-inf"))', _growing(scores=lambda scores: scores == "nan")),
+    Mutation("tree_depth_is_one", BUILD, "depth += (above >= 0).to(tl.int32)", "depth = (parent >= 0).to(tl.int32)", BUILD_TEST),
+    # vLLM #47386, on trees
+    Mutation("tree_one_noise_for_both", WALK, "step_idx + step, ACCEPT", "step_idx + step, RECOVER", _walking(Strategy.REJECTION, **WARM)),
+    Mutation("tree_noise_stays_at_the_root", WALK, "step_idx + step, RECOVER", "step_idx, RECOVER", _walking(Strategy.TARGET_MATCH, Strategy.REJECTION, **WARM)),
+    Mutation("tree_twins_count_twice", WALK, "children & ~again", "children", _walking(Strategy.REJECTION, **WARM)),
+    Mutation("tree_children_are_drawn_again", WALK, "p = tl.where(token == at_column(tokens, child, NODES), 0.0, p)", "p = tl.where(token == -1, 0.0, p)", _walking(Strategy.REJECTION, **WARM)),
+    Mutation("tree_any_node_is_a_child", WALK, "there & (parent == node)", "there", _walking(*test_tree.STRATEGIES)),
+    Mutation("tree_one_step_too_deep", WALK, " & (step + 1 < WIDTH)", "", _walking(*test_tree.STRATEGIES)),
+    Mutation("tree_index_past_the_end", WALK, "path = tl.where(column < count, path, -1)", "path = path", _walking(*test_tree.STRATEGIES, **FLAGS)),
+    Mutation("tree_children_beyond_the_cut", WALK, 'x = tl.where(is_kept(x, tokens, row[3], row[4]), x, float("-inf"))', "x = x", _walking(Strategy.REJECTION, cut=bool, **WARM)),
+    Mutation("tree_parents_after_their_children", WALK, "known & (parent >= 0) & (parent < at)", "known & (parent >= 0)", test_tree.test_a_child_that_comes_before_its_parent_is_none),
+    Mutation("tree_int32_offsets", WALK, "at * target[2], target[3]", "(at * target[2]).to(tl.int32), target[3]", test_tree.check_far_rows),
 )  # fmt: skip

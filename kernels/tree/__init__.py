@@ -1,0 +1,150 @@
+"""Trees of draft tokens: built from a draft model's candidates, and verified against the target.
+
+Sources: EAGLE-2 (Li et al. 2024, arXiv 2406.16858) and EAGLE-3 (arXiv 2503.01840); SGLang's
+``build_tree_kernel_efficient``, ``verify_tree_greedy`` and, with thresholds of 1,
+``tree_speculative_sampling_target_only``, whose arguments and trees these are. Node 0 of a tree is
+the last token that stands, its root; the others are drafts, and a node comes after its parent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from .._dispatch import use_triton
+from .._launch import launcher_of
+from .._random import CHUNK
+from .._validate import FLOAT32, INT64, INTS, Args
+from ..verify.strategy import Strategy
+from .inputs import MOST_NODES, TreeInputs
+from .reference import build_reference, verify_tree_reference
+
+__all__ = [
+    "MOST_NODES",
+    "Strategy",
+    "Tree",
+    "TreeInputs",
+    "VerifiedTree",
+    "build_tree",
+    "verify_tree",
+]
+
+MOST_CANDIDATES = 4096
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The trees of a batch, N nodes a request."""
+
+    draft_tokens: torch.Tensor  # int64 [B, N]; node 0: the last token; -1: no node
+    parents: torch.Tensor  # int64 [B, N], a node before this one; -1 for the root and for no node
+    positions: torch.Tensor  # int64 [B, N], ``seq_lens`` plus the depth
+    next_token: torch.Tensor  # int64 [B, N], a node's first child, -1 if it has none
+    next_sibling: torch.Tensor  # int64 [B, N], the next child of the same parent, -1 after the last
+    mask: torch.Tensor  # bool [B, N, N], [b, i, j]: node i sees node j, itself or above it
+
+
+@dataclass(frozen=True)
+class VerifiedTree:
+    """What one step emits."""
+
+    # int64 [B, S]: the accepted drafts and the token that follows them, -1 past these
+    accept_tokens: torch.Tensor
+
+    # int64 [B, S]: the node that each of them was emitted at, from the root on, -1 past these. Of
+    # these nodes the target's keys and values are kept.
+    accept_index: torch.Tensor
+
+    # int32 [B], 0 for an idle request
+    accept_num: torch.Tensor
+
+
+def build_tree(
+    scores: torch.Tensor,
+    tokens: torch.Tensor,
+    parent_list: torch.Tensor,
+    verified_id: torch.Tensor,
+    seq_lens: torch.Tensor,
+    *,
+    topk: int,
+    draft_token_num: int,
+) -> Tree:
+    """The best ``draft_token_num - 1`` candidates of each request and its last token, as a tree.
+
+    scores      float32 [B, M]    of each candidate, and never more than its parent's: what the
+                                  draft model thinks of the whole path
+    tokens      int64 [B, M]      candidates come ``topk`` together, continuations of one parent
+    parent_list int64 [B, P]      the candidate that the j-th ``topk`` continue; column 0 is not
+                                  looked at, for the first ones continue the root; P at least
+                                  M / topk
+    verified_id int64 [B]         the last token that stands
+    seq_lens    int32/int64 [B]   its position
+
+    Best by (score descending, place ascending); NaN is the worst. Nodes keep the order of the
+    candidates. A candidate whose parent was not chosen or comes after it is no node, nor is what
+    hangs on it.
+
+    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
+    together.
+    """
+    given = (scores, tokens, parent_list, verified_id, seq_lens, topk, draft_token_num)
+    launch = launcher_of("tree.build_tree", given)
+    launch.check_once(lambda: _check_build(*given))
+    if use_triton("tree.build_tree", scores.device):
+        from .build import build_triton
+
+        return Tree(*build_triton(*given, launch=launch))
+    return Tree(*build_reference(*given))
+
+
+def verify_tree(inputs: TreeInputs) -> VerifiedTree:
+    """Walks each tree from its root along drafts that stand, and emits these and one token more.
+
+    GREEDY and TARGET_MATCH go on to the child that is what the target emits there by itself
+    (argmax, or drawn): the text is the same as without drafts, token for token. REJECTION accepts
+    the children one after the other as drafts that their own distribution gives all mass, each
+    against what the ones before it left of the target's, and draws the last token from what all of
+    them left. All three leave the target's distribution as it is. A tree without branches gives
+    what ``kernels.verify`` gives for one-hot drafts.
+
+    The noise of a token depends on (seed, position in the text), not on the tree or the batch.
+    Equal logits order by id. NaN is read as -inf; a target row without a finite logit emits token
+    0. Of siblings with one token the first counts.
+
+    Raises TypeError or ValueError, naming shape, dtype and device, for inputs that do not fit
+    together.
+    """
+    launch = launcher_of("tree.verify_tree", vars(inputs).values())
+    launch.check_once(inputs.check)
+    if use_triton("tree.verify_tree", inputs.draft_tokens.device):
+        from .walk import verify_tree_triton
+
+        return VerifiedTree(*verify_tree_triton(inputs, chunk=CHUNK, launch=launch))
+    return VerifiedTree(*verify_tree_reference(inputs, chunk=CHUNK)[:3])
+
+
+def _check_build(
+    scores: object,
+    tokens: object,
+    parent_list: object,
+    verified_id: object,
+    seq_lens: object,
+    topk: int,
+    draft_token_num: int,
+) -> None:
+    args = Args("tree.build_tree")
+    args.tensor("scores", scores, ("B", "M"), FLOAT32)
+    args.tensor("tokens", tokens, ("B", "M"), INT64)
+    args.tensor("parent_list", parent_list, ("B", "P"), INT64)
+    args.tensor("verified_id", verified_id, ("B",), INT64)
+    args.tensor("seq_lens", seq_lens, ("B",), INTS)
+    args.integer("topk", topk, 1, MOST_CANDIDATES)
+    candidates = args.sizes["M"]
+    if candidates > MOST_CANDIDATES:
+        raise args.fail(f"at most {MOST_CANDIDATES} candidates, got M={candidates}")
+    args.integer("draft_token_num", draft_token_num, 1, min(MOST_NODES, candidates + 1))
+    if args.sizes["P"] * topk < candidates:
+        raise args.fail(
+            f"parent_list must have a column for each {topk} of {candidates} candidates"
+        )
