@@ -16,6 +16,7 @@ import triton
 import triton.language as tl
 
 BLOCK = 512
+WARPS = 4
 # More programs than this only wait for a slot: eight of 128 threads on each of the 132 processors
 # of an H100 or H200.
 PROGRAMS = 1056
@@ -83,18 +84,24 @@ def _ngram_match_kernel(
     recent = end if ONE_HISTORY else end - SHIFT - prompt
     limit = tl.minimum(recent, max_ngram)
     stop = tl.where(limit >= min_ngram, end - 1, 0)
-    # the blocks below do not wait for these two: only what is compared does
+    # the blocks below do not wait for these: only what is compared does
     last = _from_end(history, tokens_column, end, 1, limit)
     second = _from_end(history, tokens_column, end, 2, limit)
+    third = _from_end(history, tokens_column, end, 3, limit)
+    fourth = _from_end(history, tokens_column, end, 4, limit)
 
+    # the rank of one token that matches, in the prompt if that goes first
+    ONE_TOKEN: tl.constexpr = 2 if ONE_HISTORY else 3
     lane = tl.arange(0, BLOCK)
     best = tl.full([], 0, tl.int64)
     before = tl.multiple_of(split * BLOCK, BLOCK) + lane
     upcoming = tl.load(history + before.to(tl.int64) * tokens_column, mask=before < stop, other=-1)
-    for first in range(split * BLOCK, stop, splits * BLOCK):
+    first = split * BLOCK
+    while first < stop:
         hit = upcoming == last
         # the next block is on its way while this one is looked at
-        before = tl.multiple_of(first + splits * BLOCK, BLOCK) + lane
+        following_block = first + splits * BLOCK
+        before = tl.multiple_of(following_block, BLOCK) + lane
         source = history + before.to(tl.int64) * tokens_column
         upcoming = tl.load(source, mask=before < stop, other=-1)
         # where no token equals the last one, as in most blocks, that is all
@@ -104,24 +111,40 @@ def _ngram_match_kernel(
             # a match must lie in one haystack: it may not reach back beyond the start of its own
             behind = place if ONE_HISTORY else tl.where(asked, place, place - (prompt + SHIFT))
             hit = hit & (behind >= 1)
-            following = tl.load(history + place.to(tl.int64) * tokens_column, mask=hit, other=-1)
-            alive = _equals(history, tokens_column, place, behind, 2, hit, second)
-            matched = hit.to(tl.int32) + alive.to(tl.int32)
-            back = 3
-            while (back <= limit) & (tl.max(alive.to(tl.int32), 0) > 0):
-                wanted = _from_end(history, tokens_column, end, back, limit)
-                alive = _equals(history, tokens_column, place, behind, back, alive, wanted)
+            two = _equals(history, tokens_column, place, behind, 2, hit, second)
+            if not RIGHTMOST:
+                # one token in the prompt was found before: only two or more are better
+                hit = tl.where((best >> 32) < ONE_TOKEN, hit, two)
+            if tl.max(hit.to(tl.int32), 0) > 0:
+                at = history + place.to(tl.int64) * tokens_column
+                following = tl.load(at, mask=hit, other=-1)
+                # these do not wait for each other, which costs less than to ask who is left
+                three = two & _equals(history, tokens_column, place, behind, 3, two, third)
+                alive = three & _equals(history, tokens_column, place, behind, 4, two, fourth)
+                matched = hit.to(tl.int32) + two.to(tl.int32) + three.to(tl.int32)
                 matched += alive.to(tl.int32)
-                back += 1
-            found = (matched >= min_ngram) & (following >= 0)
-            rank = matched * 2 if ONE_HISTORY else matched * 2 + asked.to(tl.int32)
-            order = lane if RIGHTMOST else BLOCK - 1 - lane
-            top = tl.max(tl.where(found, rank * BLOCK + order, 0), 0)
-            winner = top % BLOCK if RIGHTMOST else BLOCK - 1 - top % BLOCK
-            winner = (first + winner + 1).to(tl.int64)
-            winner = winner if RIGHTMOST else 0xFFFFFFFF - winner
-            key = ((top // BLOCK).to(tl.int64) << 32) | winner
-            best = tl.maximum(best, tl.where(top > 0, key, 0))
+                if limit > 4:
+                    back = 5
+                    while (back <= limit) & (tl.max(alive.to(tl.int32), 0) > 0):
+                        wanted = _from_end(history, tokens_column, end, back, limit)
+                        alive = _equals(history, tokens_column, place, behind, back, alive, wanted)
+                        matched += alive.to(tl.int32)
+                        back += 1
+                found = (matched >= min_ngram) & (following >= 0)
+                rank = matched * 2 if ONE_HISTORY else matched * 2 + asked.to(tl.int32)
+                order = lane if RIGHTMOST else BLOCK - 1 - lane
+                top = tl.max(tl.where(found, rank * BLOCK + order, 0), 0)
+                winner = top % BLOCK if RIGHTMOST else BLOCK - 1 - top % BLOCK
+                winner = (first + winner + 1).to(tl.int64)
+                winner = winner if RIGHTMOST else 0xFFFFFFFF - winner
+                key = ((top // BLOCK).to(tl.int64) << 32) | winner
+                best = tl.maximum(best, tl.where(top > 0, key, 0))
+                if not RIGHTMOST:
+                    # no place of a later block goes before a whole match, but one of the prompt
+                    asked_later = prompt < 0 if ONE_HISTORY else following_block < prompt
+                    whole = limit * 2 + asked_later.to(tl.int32)
+                    following_block = tl.where(top // BLOCK >= whole, stop, following_block)
+        first = following_block
     tl.store(keys + split * rows.to(tl.int64) + row, best)
 
 
@@ -288,6 +311,7 @@ def propose_triton(
         min_ngram,
         splits,
         BLOCK=BLOCK,
+        num_warps=WARPS,
         **policy,
     )
     _ngram_propose_kernel[(1,)](
