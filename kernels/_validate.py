@@ -43,6 +43,18 @@ def _dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
+def given_out(out: Any) -> tuple[Any, ...]:
+    """The tensors of a result that the caller gave to be written; none without one."""
+    return () if out is None else tuple(vars(out).values())
+
+
+def written(made: Sequence[torch.Tensor], out: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    """What was made; in the tensors ``out`` instead, if there are any."""
+    for target, value in zip(out, made, strict=False):
+        target.copy_(value)
+    return out or made
+
+
 class Args:
     """The arguments of one call. A size named by a letter must be the same in every tensor that
     names it."""
@@ -84,6 +96,13 @@ class Args:
     ) -> torch.Tensor | None:
         """As ``tensor``, but ``None`` passes."""
         return None if value is None else self.tensor(name, value, dims, dtypes)
+
+    def out(
+        self, name: str, value: object, dims: Sequence[str | int], dtypes: Sequence[torch.dtype]
+    ) -> None:
+        """Checks a tensor that is written; it must be contiguous."""
+        if not self.tensor(f"out.{name}", value, dims, dtypes).is_contiguous():
+            raise self.fail(f"out.{name} must be contiguous, got {describe(value)}")
 
     def fields(self, inputs: Any) -> None:
         """Checks every field of the dataclass ``inputs`` that was declared as a tensor."""

@@ -13,7 +13,7 @@ import torch
 
 from .._dispatch import use_triton
 from .._launch import launcher_of
-from .._validate import FLOAT32, INT64, INTS, LOGITS, Args
+from .._validate import FLOAT32, INT64, INTS, LOGITS, Args, given_out, written
 
 __all__ = ["MAX_K", "Logprobs", "logprobs"]
 
@@ -40,6 +40,7 @@ def logprobs(
     temperature: torch.Tensor | None = None,
     cut_logit: torch.Tensor | None = None,
     cut_id: torch.Tensor | None = None,
+    out: Logprobs | None = None,
 ) -> Logprobs:
     """Scores sampled tokens without materialising [rows, vocab].
 
@@ -53,6 +54,7 @@ def logprobs(
     cut_logit, cut_id  float32 [R], int64 [R]   processed mode: only tokens at least as good as
                                   this one count, the rest are -inf; from
                                   ``kernels.sampling.top_k_top_p_cut``
+    out         contiguous tensors of the result's shapes, which are written and returned
 
     Raw mode is temperature and cut both absent. Log-sum-exp in float32. NaN is read as -inf and
     +inf as the largest float32. In a row that is all -inf every logprob is -inf and the best tokens
@@ -64,15 +66,15 @@ def logprobs(
     together.
     """
     given = (logits, token_ids, k, rows, temperature, cut_logit, cut_id)
-    launch = launcher_of("logprobs", given)
-    launch.check_once(lambda: _check(*given))
+    launch = launcher_of("logprobs", (*given, *given_out(out)))
+    launch.check_once(lambda: _check(*given, out))
     if use_triton("logprobs", logits.device):
         from .triton import logprobs_triton
 
-        return Logprobs(*logprobs_triton(*given, launch=launch))
+        return Logprobs(*logprobs_triton(*given, launch=launch, out=given_out(out)))
     from .reference import logprobs_reference
 
-    return Logprobs(*logprobs_reference(*given))
+    return Logprobs(*written(logprobs_reference(*given), given_out(out)))
 
 
 def _check(
@@ -83,6 +85,7 @@ def _check(
     temperature: object,
     cut_logit: object,
     cut_id: object,
+    out: Logprobs | None,
 ) -> None:
     args = Args("logprobs")
     args.tensor("logits", logits, ("T", "V"), LOGITS)
@@ -97,4 +100,10 @@ def _check(
     args.optional("cut_id", cut_id, ("R",), INT64)
     if (cut_logit is None) != (cut_id is None):
         raise args.fail("cut_logit and cut_id go together")
-    args.integer("k", k, 0, min(MAX_K, args.sizes["V"]))
+    args.sizes["k"] = args.integer("k", k, 0, min(MAX_K, args.sizes["V"]))
+    if out is not None:
+        args.out("logprob", out.logprob, ("R",), FLOAT32)
+        args.out("rank", out.rank, ("R",), INT64)
+        args.out("topk_ids", out.topk_ids, ("R", "k"), INT64)
+        args.out("topk_logprobs", out.topk_logprobs, ("R", "k"), FLOAT32)
+        args.out("logz", out.logz, ("R",), FLOAT32)

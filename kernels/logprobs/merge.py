@@ -43,14 +43,19 @@ def merge_chunks_of_rows(
     entries: int,
     options: dict[str, object],
     launch: Launcher,
+    out: tuple[torch.Tensor, ...] = (),
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """(logprob, rank, topk_ids, topk_logprobs, logz); see ``kernels.logprobs.Logprobs``."""
+    """(logprob, rank, topk_ids, topk_logprobs, logz), in ``out`` if that is given; see
+    ``kernels.logprobs.Logprobs``."""
     device = logits.device
     chunks, groups = passed[0].shape[1], passed[2].shape[1]  # no groups without top k
-    logprob = torch.empty(2, entries, dtype=torch.float32, device=device)
-    rank = torch.empty(entries, dtype=torch.int64, device=device)
-    topk_ids = torch.empty(entries, k, dtype=torch.int64, device=device)
-    topk_logprobs = torch.empty(entries, k, dtype=torch.float32, device=device)
+    logprob, rank, topk_ids, topk_logprobs, logz = out or (
+        torch.empty(entries, dtype=torch.float32, device=device),
+        torch.empty(entries, dtype=torch.int64, device=device),
+        torch.empty(entries, k, dtype=torch.int64, device=device),
+        torch.empty(entries, k, dtype=torch.float32, device=device),
+        torch.empty(entries, dtype=torch.float32, device=device),
+    )
     wide = max(TOGETHER, triton.next_power_of_2(chunks))
     scratch = torch.empty(
         entries, COUNTS + wide + 3 * ROOM if k else 0, dtype=torch.int32, device=device
@@ -59,8 +64,8 @@ def merge_chunks_of_rows(
         launch(
             _merge_kernel, entries,
             (
-                *arguments, *passed, scratch, logprob, rank, topk_ids, topk_logprobs,
-                entries, logits.shape[1], chunks, k,
+                *arguments, *passed, scratch, logprob, logz, rank, topk_ids, topk_logprobs,
+                logits.shape[1], chunks, k,
             ),
             lambda: {
                 **options, "CHUNKS": wide, "GROUPS": max(TOGETHER, triton.next_power_of_2(groups)),
@@ -70,14 +75,14 @@ def merge_chunks_of_rows(
                 **after_another(),
             },
         )  # fmt: skip
-    return logprob[0], rank, topk_ids, topk_logprobs, logprob[1]
+    return logprob, rank, topk_ids, topk_logprobs, logz
 
 
 @triton.jit(
     do_not_specialize=[
         "total", "token_stride", "rows_stride", "temperature_stride", "cut_logit_stride",
         "cut_id_stride",
-        "entries", "chunks", "k",
+        "chunks", "k",
     ]
 )  # fmt: skip
 def _merge_kernel(
@@ -89,8 +94,9 @@ def _merge_kernel(
     partial_ptr, at_least_ptr, group_max_ptr,  # [R, chunks, 2], [R, chunks], [R, groups]
     # int32 [R, COUNTS + CHUNKS + 3 * ROOM]: counts, chunks, groups, (id, logit's bits) of tokens
     scratch_ptr,
-    logprob_ptr, rank_ptr, topk_ids_ptr, topk_logprobs_ptr,  # out: [2, R], [R], [R, k], [R, k]
-    entries, vocab, chunks, k,
+    # out: [R], [R], [R], [R, k], [R, k]
+    logprob_ptr, logz_ptr, rank_ptr, topk_ids_ptr, topk_logprobs_ptr,
+    vocab, chunks, k,
     HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr, CHUNKS: tl.constexpr,
     GROUPS: tl.constexpr,
     BITS: tl.constexpr, TOGETHER: tl.constexpr, ROOM: tl.constexpr, ROUND: tl.constexpr,
@@ -116,7 +122,7 @@ def _merge_kernel(
     if row < 0:
         place = tl.arange(0, TOGETHER)
         tl.store(logprob_ptr + entry, float("nan"))
-        tl.store(logprob_ptr + entries + entry, float("nan"))
+        tl.store(logz_ptr + entry, float("nan"))
         tl.store(rank_ptr + entry, 0)
         tl.store(
             topk_ids_ptr + entry * k + place, tl.full([TOGETHER], -1, tl.int64), mask=place < k
@@ -134,7 +140,6 @@ def _merge_kernel(
         if not TOP:
             _score(
                 entry,
-                entries,
                 tops,
                 totals,
                 at_least,
@@ -143,6 +148,7 @@ def _merge_kernel(
                 temperature,
                 vocab,
                 logprob_ptr,
+                logz_ptr,
                 rank_ptr,
             )
         else:
@@ -162,7 +168,6 @@ def _merge_kernel(
             # While the slots are on their way.
             origin, log_total = _score(
                 entry,
-                entries,
                 tops,
                 totals,
                 at_least,
@@ -171,6 +176,7 @@ def _merge_kernel(
                 temperature,
                 vocab,
                 logprob_ptr,
+                logz_ptr,
                 rank_ptr,
             )
             tl.store(chunks_at + slot, chunk, mask=reach)
@@ -208,7 +214,6 @@ def _merge_kernel(
 @triton.jit
 def _score(
     entry,
-    entries,
     tops,
     totals,
     at_least,
@@ -217,6 +222,7 @@ def _score(
     temperature,
     vocab,
     logprob_ptr,
+    logz_ptr,
     rank_ptr,
 ):
     """(origin, log of the sum of exponentials) of a row from its chunks; stores that sum, and the
@@ -228,7 +234,7 @@ def _score(
     share = totals * tl.exp2((tops - origin) * (LOG2E / temperature)) * UNIT
     total = tl.sum(share.to(tl.int64)).to(tl.float32) / UNIT
     log_total = tl.log(total)  # -inf for a row of -inf
-    tl.store(logprob_ptr + entries + entry, origin / temperature + log_total)
+    tl.store(logz_ptr + entry, origin / temperature + log_total)
     rank = tl.sum(at_least).to(tl.int64)
     # At -inf everything ties, the lanes past the vocabulary too, which must not be counted.
     rank = tl.where(sampled == float("-inf"), vocab, rank)

@@ -35,6 +35,7 @@ def logprobs_triton(
     chunk: int = CHUNK,
     group: int = GROUP,
     launch: Launcher | None = None,
+    out: tuple[torch.Tensor, ...] = (),
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """See ``kernels.logprobs.logprobs``; ``chunk`` and ``group`` are smaller in tests only."""
     launch = launch or Launcher()
@@ -46,7 +47,7 @@ def logprobs_triton(
     )  # fmt: skip
     options = {"HAS_CUT": cut_logit is not None, "CHUNK": chunk, "GROUP": group}
     passed = stream_chunks(logits, arguments, k, entries, options, launch)
-    return merge_chunks_of_rows(logits, arguments, passed, k, entries, options, launch)
+    return merge_chunks_of_rows(logits, arguments, passed, k, entries, options, launch, out)
 
 
 def _with_stride(vector: torch.Tensor | None) -> tuple[torch.Tensor | None, int]:

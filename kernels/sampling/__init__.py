@@ -159,6 +159,7 @@ def sample(
     *,
     cut: tuple[torch.Tensor, torch.Tensor] | None = None,
     stream: int = RECOVER,
+    out: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """int64 [R]: one token of each row, drawn by (seed, position, stream) and nothing else.
 
@@ -167,6 +168,7 @@ def sample(
     temperature float32 [R]     0 takes the best token
     cut         (float32 [R], int64 [R]) from ``top_k_top_p_cut``
     stream      DRAFT for a draft model, RECOVER for the target: what ``verify`` draws there
+    out         int64 [R], contiguous: is written and returned
 
     A row without a finite logit gives token 0.
 
@@ -174,7 +176,7 @@ def sample(
     together.
     """
     op = "sampling.sample"
-    launch = launcher_of(op, (logits, seeds, positions, temperature, *(cut or ()), stream))
+    launch = launcher_of(op, (logits, seeds, positions, temperature, *(cut or ()), stream, out))
 
     def check() -> None:
         args = Args(op)
@@ -183,17 +185,20 @@ def sample(
         if cut is not None:
             args.tensor("cut[0]", cut[0], ("R",), FLOAT32)
             args.tensor("cut[1]", cut[1], ("R",), INT64)
+        if out is not None:
+            args.out("tokens", out, ("R",), INT64)
 
     launch.check_once(check)
     if use_triton(op, logits.device):
         from .draw import sample_triton
 
         return sample_triton(
-            logits, seeds, positions, temperature, cut, stream, chunk=CHUNK, launch=launch
+            logits, seeds, positions, temperature, cut, stream, chunk=CHUNK, launch=launch, out=out
         )
     from .reference import sample_reference
 
-    return sample_reference(logits, seeds, positions, temperature, cut, stream, chunk=CHUNK)[0]
+    tokens = sample_reference(logits, seeds, positions, temperature, cut, stream, chunk=CHUNK)[0]
+    return tokens if out is None else out.copy_(tokens)
 
 
 def _check_limits(

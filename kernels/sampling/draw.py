@@ -45,10 +45,13 @@ def sample_triton(
     *,
     chunk: int,
     launch: Launcher | None = None,
+    out: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """See ``kernels.sampling.sample``."""
     rows, vocab = logits.shape
-    tokens = torch.empty(rows, dtype=torch.int64, device=logits.device)
+    tokens = out
+    if tokens is None:
+        tokens = torch.empty(rows, dtype=torch.int64, device=logits.device)
     if rows == 0:
         return tokens
     launch = launch or Launcher()

@@ -14,6 +14,7 @@ import torch
 from .._dispatch import use_triton
 from .._launch import launcher_of
 from .._random import CHUNK
+from .._validate import INT32, INT64, given_out, written
 from .inputs import VerifyInputs
 from .reference import verify_reference
 from .strategy import Strategy
@@ -32,7 +33,7 @@ class Verified:
     accept_num: torch.Tensor
 
 
-def verify(inputs: VerifyInputs) -> Verified:
+def verify(inputs: VerifyInputs, out: Verified | None = None) -> Verified:
     """Judges the drafts of every request and emits what stands, then one token of the target's own.
 
     Strategies: GREEDY and TARGET_MATCH accept a draft that equals what the target emits there by
@@ -47,14 +48,22 @@ def verify(inputs: VerifyInputs) -> Verified:
     distribution gives it no mass (an all-NaN draft row, say) is refused, and the target draws
     alone.
 
+    ``out``, with contiguous tensors of the result's shapes, is written and returned.
+
     Raises TypeError or ValueError, naming shape, dtype and device, for inputs that do not fit
     together.
     """
-    launch = launcher_of("verify", vars(inputs).values())
-    launch.check_once(inputs.check)
+    launch = launcher_of("verify", (*vars(inputs).values(), *given_out(out)))
+
+    def check() -> None:
+        args = inputs.check()
+        if out is not None:
+            args.out("accept_tokens", out.accept_tokens, ("B", "S"), INT64)
+            args.out("accept_num", out.accept_num, ("B",), INT32)
+
+    launch.check_once(check)
     if use_triton("verify", inputs.step_input_ids.device):
         from .triton import verify_triton
 
-        return Verified(*verify_triton(inputs, chunk=CHUNK, launch=launch))
-    tokens, count, _ = verify_reference(inputs, chunk=CHUNK)
-    return Verified(tokens, count)
+        return Verified(*verify_triton(inputs, chunk=CHUNK, launch=launch, out=given_out(out)))
+    return Verified(*written(verify_reference(inputs, chunk=CHUNK)[:2], given_out(out)))

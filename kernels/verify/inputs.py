@@ -87,8 +87,10 @@ class VerifyInputs:
     reject_all: bool = False
     accept_all: bool = False
 
-    def check(self) -> None:
-        """Raises TypeError or ValueError, naming shape, dtype and device, for what does not fit."""
+    def check(self) -> Args:
+        """The sizes and the device; raises TypeError or ValueError, naming shape, dtype and device,
+        for what does not fit.
+        """
         args = Args("verify")
         strategy = Strategy(self.strategy)
         args.fields(self)
@@ -100,6 +102,7 @@ class VerifyInputs:
             raise args.fail("reject_all and accept_all exclude each other")
         self._check_strategy(args, strategy)
         self._check_cuts(args)
+        return args
 
     def _check_strategy(self, args: Args, strategy: Strategy) -> None:
         """What each strategy needs, and what it has no use for."""

@@ -27,13 +27,19 @@ from .topp import accept_candidates
 
 
 def verify_triton(
-    given: VerifyInputs, *, chunk: int, launch: Launcher | None = None
+    given: VerifyInputs,
+    *,
+    chunk: int,
+    launch: Launcher | None = None,
+    out: tuple[torch.Tensor, ...] = (),
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(accept_tokens, accept_num); see ``kernels.verify.verify``."""
+    """(accept_tokens, accept_num), in ``out`` if that is given; see ``kernels.verify.verify``."""
     batch, width = given.step_input_ids.shape
     device = given.step_input_ids.device
-    tokens = torch.empty(batch, width, dtype=torch.int64, device=device)
-    count = torch.empty(batch, dtype=torch.int32, device=device)
+    tokens, count = out or (
+        torch.empty(batch, width, dtype=torch.int64, device=device),
+        torch.empty(batch, dtype=torch.int32, device=device),
+    )
     if batch == 0:
         return tokens, count
     launch = launch or Launcher()
