@@ -15,7 +15,10 @@ from ..verify import Strategy, VerifyInputs, verify
 from .inputs import random_logits
 from .selection import selection_workloads
 from .small import small_workloads
+from .trees import tree_workloads
 from .workload import Call, Workload
+
+WIDTH = 4  # the last token and three drafts
 
 
 def workloads() -> list[Workload]:
@@ -27,12 +30,19 @@ def workloads() -> list[Workload]:
         found.append(_logprobs(rows, 0, floor, None, compiled=False))
     found.append(_verify("rejection, dense draft", 256, 0.7, True, Strategy.REJECTION, 1.5))
     found.append(_verify("rejection, dense draft", 256, 1.0, True, Strategy.REJECTION, None))
-    found.append(_verify("rejection, dense draft", 64, 1.0, True, Strategy.REJECTION, 1.75))
+    found.append(_verify("rejection, dense draft", 64, 1.0, True, Strategy.REJECTION, 1.7))
     found.append(_verify("rejection, dense draft", 64, 0.7, True, Strategy.REJECTION, None))
+    # Rows that are not read as words of two logits at 16 bytes: at most 1.15 times those that are.
+    for vocab, dtype in ((VOCAB + 1, torch.bfloat16), (VOCAB, torch.float16)):
+        what = f"rejection, dense draft, V={vocab:,}, {str(dtype).removeprefix('torch.')}"
+        found.append(
+            _verify(what, 64, 1.0, True, Strategy.REJECTION, 1.7 * 1.15, vocab=vocab, dtype=dtype)
+        )
     found.append(_verify("rejection, one-hot draft", 256, 0.7, False, Strategy.REJECTION, None))
-    found.append(_verify("block verification, dense draft", 256, 0.7, True, Strategy.BLOCK, None))
+    found.append(_verify("block verification, dense draft", 256, 0.7, True, Strategy.BLOCK, 1.6))
     found.append(_verify("greedy", 256, 0.0, False, Strategy.GREEDY, None))
-    return [*found, *selection_workloads(), _accept_copy(64), *small_workloads()]
+    found += [*tree_workloads(), *selection_workloads()]
+    return [*found, _accept_copy(64), *small_workloads()]
 
 
 def _logprobs(
@@ -61,52 +71,66 @@ def _torch_logprobs(logits: torch.Tensor, tokens: torch.Tensor, k: int) -> tuple
 
 
 def _verify(
-    what: str, batch: int, temperature: float, dense: bool, strategy: Strategy, floor: float | None
+    what: str,
+    batch: int,
+    temperature: float,
+    dense: bool,
+    strategy: Strategy,
+    floor: float | None,
+    vocab: int = VOCAB,
+    dtype: torch.dtype = torch.bfloat16,
 ) -> Workload:
-    width = 4
-
     def build(i: int) -> dict[str, Call]:
-        target = random_logits(batch * width, VOCAB, seed=i)
-        near = target.view(batch, width, VOCAB)[:, : width - 1]
-        draft = (near + 0.5 * random_logits(batch, width - 1, VOCAB, seed=i + 100)).contiguous()
-        seeds = torch.arange(batch, device="cuda") + 1000 * i
-        step = torch.full((batch,), 17, device="cuda")
-        warm = torch.full((batch,), temperature, device="cuda")
-        flat = (width - 1) * batch
-        places = (step[:, None] + torch.arange(width - 1, device="cuda")).flatten()
-        drafts = sample(
-            draft.view(flat, VOCAB), seeds.repeat_interleave(width - 1), places,
-            warm.repeat_interleave(width - 1), stream=DRAFT,
-        )  # fmt: skip
-        ids = torch.cat(
-            [torch.zeros(batch, 1, dtype=torch.int64, device="cuda"), drafts.view(batch, -1)], 1
-        )
-        lens = torch.full((batch,), width, dtype=torch.int32, device="cuda")
-        cu = torch.arange(batch + 1, dtype=torch.int32, device="cuda") * width
-        end = torch.tensor([VOCAB - 1], device="cuda")
-        room = step + 100
-        options = {"draft_logits": draft} if dense else {}
-        if strategy != Strategy.GREEDY:
-            options |= {"temperature": warm, "seeds": seeds}
-        inputs = VerifyInputs(
-            strategy=strategy,
-            step_input_ids=ids,
-            seq_lens_this_time=lens,
-            cu_seqlens_q_output=cu,
-            step_idx=step,
-            max_dec_len=room,
-            end_tokens=end,
-            target_logits=target,
-            **options,
-        )
-        calls: dict[str, Call] = {"ours": lambda: verify(inputs)}
-        if dense and strategy == Strategy.REJECTION:
+        given = verify_inputs(batch, strategy, temperature, dense, vocab, dtype, seed=i)
+        calls: dict[str, Call] = {"ours": lambda: verify(given)}
+        target, draft, ids = given.target_logits, given.draft_logits, given.step_input_ids
+        if draft is not None and strategy == Strategy.REJECTION:
             calls["torch"] = lambda: _torch_rejection(target, draft, ids, temperature)
         return calls
 
-    rows = batch * (2 * width - 1 if dense else width)
-    name = f"{what}, K={width - 1}, {batch} requests, temperature {temperature:g}"
-    return Workload(name, "verify", rows * VOCAB * 2 + batch * 80, build, floor)
+    rows = batch * (2 * WIDTH - 1 if dense else WIDTH)
+    name = f"{what}, K={WIDTH - 1}, {batch} requests, temperature {temperature:g}"
+    return Workload(name, "verify", rows * vocab * dtype.itemsize + batch * 80, build, floor)
+
+
+def verify_inputs(
+    batch: int,
+    strategy: Strategy,
+    temperature: float = 1.0,
+    dense: bool = True,
+    vocab: int = VOCAB,
+    dtype: torch.dtype = torch.bfloat16,
+    seed: int = 0,
+) -> VerifyInputs:
+    """Drafts that were drawn from logits near the target's, three a request."""
+    target = random_logits(batch * WIDTH, vocab, seed=seed).to(dtype)
+    near = target.view(batch, WIDTH, vocab)[:, : WIDTH - 1]
+    noise = random_logits(batch, WIDTH - 1, vocab, seed=seed + 100).to(dtype)
+    draft = (near + 0.5 * noise).contiguous()
+    seeds = torch.arange(batch, device="cuda") + 1000 * seed
+    step = torch.full((batch,), 17, device="cuda")
+    warm = torch.full((batch,), temperature, device="cuda")
+    flat = (WIDTH - 1) * batch
+    places = (step[:, None] + torch.arange(WIDTH - 1, device="cuda")).flatten()
+    drafts = sample(
+        draft.view(flat, vocab), seeds.repeat_interleave(WIDTH - 1), places,
+        warm.repeat_interleave(WIDTH - 1), stream=DRAFT,
+    )  # fmt: skip
+    last = torch.zeros(batch, 1, dtype=torch.int64, device="cuda")
+    options = {"draft_logits": draft} if dense else {}
+    if strategy != Strategy.GREEDY:
+        options |= {"temperature": warm, "seeds": seeds}
+    return VerifyInputs(
+        strategy=strategy,
+        step_input_ids=torch.cat([last, drafts.view(batch, -1)], 1),
+        seq_lens_this_time=torch.full((batch,), WIDTH, dtype=torch.int32, device="cuda"),
+        cu_seqlens_q_output=torch.arange(batch + 1, dtype=torch.int32, device="cuda") * WIDTH,
+        step_idx=step,
+        max_dec_len=step + 100,
+        end_tokens=torch.tensor([vocab - 1], device="cuda"),
+        target_logits=target,
+        **options,
+    )
 
 
 def _torch_rejection(

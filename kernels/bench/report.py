@@ -26,6 +26,19 @@ def table(results: dict[str, Any]) -> str:
     ]
     for row in cells:
         lines.append("| " + " | ".join(row.get(name, "") for name in columns) + " |")
+    return "\n".join(lines) + "\n" + _host_table(results.get("host", []))
+
+
+def _host_table(rows: list[dict[str, Any]]) -> str:
+    """What a call costs the host; nothing where it was not measured."""
+    if not rows:
+        return ""
+    lines = ["", "| a call that does not wait for the GPU | host us | at most us | reached |"]
+    lines.append("|---" * 4 + "|")
+    for row in rows:
+        at_most = f"{row['at_most_us']:.0f}" if "at_most_us" in row else ""
+        reached = {True: "yes", False: "no"}.get(row.get("reached"), "")
+        lines.append(f"| {row['name']} | {row['host_us']:.1f} | {at_most} | {reached} |")
     return "\n".join(lines) + "\n"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from .gate import Outcome
+from .host import host_times
 from .measure import copy_bandwidth, device_key, eager_seconds, graph_seconds, sets_needed
 from .peers import versions
 from .workload import Call, Workload
@@ -32,12 +33,14 @@ def run_bench(chosen: list[Workload], tests: dict[str, Outcome], compiled: bool)
         rows.append(_measure(workload, bandwidth, compiled))
         print(f"{workload.name}: {rows[-1]['graph_us']:.1f} us", file=sys.stderr, flush=True)
         torch.cuda.empty_cache()
+    green = {op for op in {w.op for w in chosen} if op in tests and tests[op].green}
     return {
         "device": device_key(),
         "peers": versions(),
         "copy_bandwidth_tb_s": bandwidth / 1e12,
         "tests": [outcome.record() for outcome in tests.values()],
         "workloads": rows,
+        "host": host_times(green),
     }
 
 

@@ -10,6 +10,7 @@ from ..accept import accept
 from ..message import pack_message
 from ..ngram import ngram_propose
 from ..schedule import output_schedule, update_status
+from .histories import KINDS, histories_of
 from .workload import Call, Workload
 
 
@@ -26,11 +27,7 @@ def small_workloads() -> list[Workload]:
         at_most_us=4.0),
         Workload("message pack, k=20, B=256", "message", batch * 504, _message(batch, width, 20),
         at_most_us=4.0),
-        Workload(
-            "ngram, 256 requests x 8,192 tokens", "ngram", batch * length * 4, _ngram(batch, width,
-            length),
-            at_most_us=8.0,
-        ),
+        _ngram_of_every_kind(batch, width, length),
     ]  # fmt: skip
 
 
@@ -114,9 +111,17 @@ def _message(batch: int, width: int, k: int) -> Callable[[int], dict[str, Call]]
     return build
 
 
-def _ngram(batch: int, width: int, length: int) -> Callable[[int], dict[str, Call]]:
+def _ngram_of_every_kind(batch: int, width: int, length: int) -> Workload:
+    return Workload(
+        f"ngram, {batch} requests x {length:,} tokens", "ngram", batch * length * 4,
+        _ngram(batch, width, length, KINDS[0]), at_most_us=8.0,
+        others={kind: _ngram(batch, width, length, kind) for kind in KINDS[1:]},
+    )  # fmt: skip
+
+
+def _ngram(batch: int, width: int, length: int, kind: str) -> Callable[[int], dict[str, Call]]:
     def build(i: int) -> dict[str, Call]:
-        history = _ints(0, 50_000, batch, length, dtype=torch.int32)
+        history = histories_of(kind, batch, length, seed=i)
         prompt = _full(length // 2, batch, dtype=torch.int64)
         step = _full(length // 2 - width - 1, batch, dtype=torch.int64)
         want, room = _full(width - 1, batch), _full(1 << 20, batch, dtype=torch.int64)
