@@ -252,7 +252,6 @@ MUTATIONS = (
     Mutation("adjust_repetition_lifts_what_is_negative", ADJUST, "tl.where(x > 0.0, inverse, repetition)", "inverse", _adjusting("repetition", "counts")),
     Mutation("tree_one_node_too_many", BUILD, "(rank < nodes - 1)", "(rank < nodes)", BUILD_TEST),
     Mutation("tree_first_candidates_ask_the_list", BUILD, "tl.where(draft & (chosen < topk), 0, parent)", "parent", BUILD_TEST),
-    Mutation("tree_a_parent_may_come_later", BUILD, "found = before & (chosen", "found = (chosen", _growing(scores=lambda scores: scores == "any")),
     # SGLang warns of a token without a chosen parent, and goes on with what hangs on it
     Mutation("tree_a_lost_branch_stays", BUILD, "parent = tl.where(hangs, parent, -1)", "parent = parent", BUILD_TEST),
     Mutation("tree_siblings_go_back", BUILD, "together & (node[None, :] > node[:, None])", "together & (node[None, :] < node[:, None])", BUILD_TEST),
