@@ -21,11 +21,13 @@ step_name = f"prefilled_step_{rank}"      # copied, and one of them was not adap
 ## Known limits
 
 Only one value each is compared, of assignments that follow each other. A value that is a plain
-name is left out: `end = start` is how loops begin.
+name is left out: `end = start` is how loops begin. The `k` of `kSize` is taken for the sign of a
+constant.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -40,6 +42,8 @@ from checks.lang.ir.stmt import Assign, Stmt, blocks
 
 ID = "semantics.repeated-value"
 
+# The `k` of `kBatchSize` says that it is a constant.
+_CONSTANT = re.compile(r"\bk(?=[A-Z])")
 _FORMS = frozenset({"shape", "size", "dtype", "device", "numel", "place"})
 
 
@@ -103,7 +107,7 @@ def _words_in(value: E.Expr) -> Iterator[str]:
     for part in E.walk(value):
         match part:
             case E.Name(id=text) | E.Attr(name=text) | E.Unknown(text=text):
-                yield from name_parts(text)
+                yield from name_parts(_CONSTANT.sub("", text))
             case E.Const(value=str() as text):
                 yield from name_parts(text)
             case _:
