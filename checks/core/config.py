@@ -36,7 +36,7 @@ class PathsConfig:
     """
 
     sources: tuple[str, ...] = ("**",)
-    tests: tuple[str, ...] = ("tests/**", "test/**", "**/test_*.py", "**/*_test.py")
+    tests: tuple[str, ...] = ("tests/**", "test/**", "**/tests/**", "**/test_*.*", "**/*_test.*")
     e2e: tuple[str, ...] = ("tests/e2e/**", "tests/ce/**")
 
 
