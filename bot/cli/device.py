@@ -32,9 +32,11 @@ def run(args: argparse.Namespace) -> int:
             tuple(args.paths or ()),
             alone,
             args.timeout,
+            args.cases,
         )
         report = actions.run(request, _progress())
-        text = device_report.render(report, args.format, args.lang)
+        verbose = args.action == "compare" and args.verbose
+        text = device_report.render(report, args.format, args.lang, verbose=verbose)
     write_output(text, args.output)
     return severity_exit_code(report.findings, args.fail_on)
 

@@ -7,9 +7,10 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 
-from bot.device import mutants, observations
+from bot.device import comparisons, mutants, observations
 from bot.device.build import build_side
 from bot.device.copies import CopyFinder, OpCopy
 from bot.device.coverage import changed_lines, covered_lines
@@ -23,6 +24,7 @@ from bot.reports.device_run import (
     FAILED,
     PASSED,
     CaseResult,
+    Comparison,
     CoveredLines,
     DeviceReport,
     MutantResult,
@@ -53,7 +55,7 @@ class Request:
     """What was asked.
 
     `alone` says that there is a head and no base to compare it with; `longest` are the seconds
-    that one test may take.
+    that one test may take, and `cases` is the most that are run of one test function, or 0.
     """
 
     action: str
@@ -63,6 +65,7 @@ class Request:
     globs: tuple[str, ...]
     alone: bool
     longest: float
+    cases: int = 0
 
 
 def run(request: Request, tick: Progress) -> DeviceReport:
@@ -88,6 +91,7 @@ class _Run:
         self._witness = Witness(self._change, self._head, request.command)
         self._base: SideBuild | None = None
         self._siblings: list[SiblingResult] = []
+        self._comparisons: list[Comparison] = []
         if not request.alone:
             write_tree(self._change.base, workspace.side(BASE))
             paths = set(self._change.base.paths())
@@ -158,6 +162,7 @@ class _Run:
             lines,
             tuple(self._siblings),
             tuple(mistakes),
+            tuple(sorted(self._comparisons, key=attrgetter("op"))),
         )
 
     def _run(
@@ -177,7 +182,14 @@ class _Run:
         record: bool = False,
     ) -> list[FileResult]:
         plan = TestPlan(
-            self._workspace, tests.root, build, label, seed, record, self._request.longest
+            self._workspace,
+            tests.root,
+            build,
+            label,
+            seed,
+            record,
+            self._request.longest,
+            self._request.cases,
         )
         return run_files(plan, files, lambda file: self._tick(f"{label}: {file}"))
 
@@ -234,7 +246,10 @@ class _Run:
         facts = races
         facts += self._replay()
         facts += self._compare_siblings()
+        self._comparisons += comparisons.with_tests("tests", head_results, tests.tests)
+        self._comparisons += comparisons.with_copies(self._siblings)
         errors = self._sanitized(HEAD)
+        self._comparisons += comparisons.with_tests("sanitizers", errors, tests.tests)
         if self._base is not None and any(result.sanitizer for result in errors):
             found = [result.sanitizer for result in self._sanitized(BASE)]
             known_errors = {error.text for error in found if error is not None}
@@ -263,6 +278,8 @@ class _Run:
             known = {str(event["op"]) for event in events if event["event"] == "race"}
             against = str(self._workspace.folder / "jobs" / "replay-base" / "out" / "results")
         events = self._replay_side(self._head, calls, "head", against)
+        self._comparisons += comparisons.with_replays("schedules", "call", "race", events)
+        self._comparisons += comparisons.with_replays("base", "against", "changed", events)
         races = [event for event in events if event["event"] == "race"]
         facts = observations.replayed(self._witness, ObservationKind.RACE, races, known)
         pull = self._change.pull

@@ -70,6 +70,7 @@ def _source_build(event: Json) -> SourceBuild:
         event["refusal"],
         tuple(event["ops"]),
         event["compiled_now"],
+        event["interpreted"],
     )
 
 

@@ -60,6 +60,8 @@ class TestPlan:
     record: bool = False
     # Seconds for one case, start of the process included.
     longest: float = 180.0
+    # Of one test function, taken evenly; 0 is all.
+    most_cases: int = 0
 
 
 def run_files(
@@ -88,6 +90,7 @@ def _run_file(plan: TestPlan, file: str, ops: Iterable[str]) -> FileResult:
         "refusals": build.refusals,
         "seed": plan.seed,
         "variant": build.variant,
+        "most_cases": plan.most_cases,
     }
     if plan.record:
         job["record"] = str(folder / "out" / "calls")
@@ -127,6 +130,7 @@ def _case(file: str, event: Json) -> CaseResult:
         str(event.get("kind", "")),
         int(event.get("line", 0)),
         float(event.get("seconds", 0.0)),
+        tuple(map(str, event.get("ops", ()))),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterable
 from contextlib import suppress
@@ -15,6 +16,8 @@ from checks.core.tree import Tree
 
 _SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cc", ".cpp", ".inl", ".inc", ".py", ".xpu", ".toml")
 _DEVICE_SUFFIX = ".cu"
+_KERNEL = re.compile(r"^\s*@triton\.jit\b", re.MULTILINE)
+_TORCH = re.compile(r"^\s*import torch\b", re.MULTILINE)
 _FORBIDDEN = {"", ".", "..", ".git"}
 # Bytes of one kept library and of all: the oldest go first.
 _LARGEST_CACHE = 2 << 30
@@ -84,15 +87,26 @@ def _harmless(path: str) -> bool:
 
 
 def device_sources(tree: Tree, globs: Iterable[str]) -> list[str]:
-    """The device sources of a tree, those that match one of `globs` where there are any."""
+    """The device sources of a tree, those that match one of `globs` where there are any.
+
+    CUDA sources, and Python files with Triton kernels on PyTorch's tensors.
+    """
     patterns = list(globs)
+    with_triton = set(tree.paths_containing("triton", "python"))
     sources = []
     for path in tree.paths():
-        if not path.endswith(_DEVICE_SUFFIX) or not _harmless(path):
+        if not _harmless(path) or not (path.endswith(_DEVICE_SUFFIX) or path in with_triton):
             continue
-        if not patterns or any(_matches(path, pattern) for pattern in patterns):
+        if patterns and not any(_matches(path, pattern) for pattern in patterns):
+            continue
+        if path.endswith(_DEVICE_SUFFIX) or _has_triton_kernels(tree, path):
             sources.append(path)
     return sources
+
+
+def _has_triton_kernels(tree: Tree, path: str) -> bool:
+    text = (tree.read(path) or b"").decode("utf-8", "replace")
+    return bool(_KERNEL.search(text) and _TORCH.search(text))
 
 
 def _matches(path: str, pattern: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import bot
@@ -30,12 +31,17 @@ from bot.reports.terminal import write_for_terminal
 _STYLES: dict[str, type[Style]] = {"markdown": Markdown, "html": Html, "terminal": Plain}
 
 
-def render(report: DeviceReport, form: str, language: str) -> str:
-    """The run as `terminal`, `markdown`, `html` or `json`."""
+def render(report: DeviceReport, form: str, language: str, *, verbose: bool = False) -> str:
+    """The run as `terminal`, `markdown`, `html` or `json`.
+
+    `verbose` tells people what each op was compared with; the JSON always has it.
+    """
     if form == "json":
         return json.dumps(_data(report), ensure_ascii=False, indent=2) + "\n"
     words = Catalog(language, _STYLES[form]())
     parts = list(blocks(report, words))
+    if verbose:
+        parts += _comparisons(report, words)
     if form == "markdown":
         return write_document(parts)
     if form == "html":
@@ -56,12 +62,13 @@ def _data(report: DeviceReport) -> dict[str, Any]:
         "compiler": build.compiler,
         "schedules": list(report.schedules),
         "sources": {
-            "compiled": [source.path for source in build.sources if source.library],
+            "compiled": [source.path for source in build.sources if source.is_ready],
             "refused": [
                 {"path": source.path, "why": source.refusal}
                 for source in build.sources
-                if not source.library
+                if not source.is_ready
             ],
+            "ops": {source.path: list(source.ops) for source in build.sources},
             "compiled_now": [source.path for source in build.sources if source.compiled_now],
         },
         "tests": {
@@ -86,6 +93,7 @@ def _data(report: DeviceReport) -> dict[str, Any]:
             "unnoticed": [_mutant_data(mutant) for mutant in _unnoticed(report)],
         },
         "siblings": [_sibling_data(sibling) for sibling in report.siblings],
+        "comparisons": [asdict(comparison) for comparison in report.comparisons],
         "findings": [finding_data(finding, catalogs) for finding in report.findings],
     }
 
@@ -98,6 +106,7 @@ def _case_data(case: CaseResult, report: DeviceReport) -> dict[str, Any]:
         "why": case.why,
         "base": before.outcome if before is not None else None,
         "seconds": case.seconds,
+        "ops": list(case.ops),
     }
 
 
@@ -136,7 +145,7 @@ def blocks(report: DeviceReport, words: Catalog) -> Iterator[Block]:
     """The report for people."""
     build = report.build
     counts = _counts(report)
-    compiled = [source for source in build.sources if source.library]
+    compiled = [source for source in build.sources if source.is_ready]
     yield Heading(2, words("device.title"))
     facts = [
         words("device.sources", compiled=len(compiled), all=len(build.sources)),
@@ -162,7 +171,7 @@ def blocks(report: DeviceReport, words: Catalog) -> Iterator[Block]:
 def _not_passed(report: DeviceReport, words: Catalog) -> Iterator[Block]:
     rows = []
     for source in report.build.sources:
-        if not source.library:
+        if not source.is_ready:
             refused = words("device.refused")
             rows.append((words.style.code(source.path), refused, words.style.code(source.refusal)))
     # What the findings above say is not said again.
@@ -196,6 +205,20 @@ def _siblings(report: DeviceReport, words: Catalog) -> Iterator[Block]:
         code = words.style.code
         rows.append((code(sibling.op), code(sibling.copy), outcome, code(why[:200])))
     header = tuple(words(f"device.column-{name}") for name in ("op", "copy", "outcome", "why"))
+    yield Table(header, tuple(rows))
+
+
+def _comparisons(report: DeviceReport, words: Catalog) -> Iterator[Block]:
+    yield Heading(2, words("device.heading-comparisons"))
+    rows = []
+    for item in report.comparisons:
+        against = words(f"device.against-{item.against}")
+        if item.place:
+            against = f"{against}: {words.style.code(item.place)}"
+        rows.append((words.style.code(item.op), against, str(item.inputs), str(item.differed)))
+    header = tuple(
+        words(f"device.column-{name}") for name in ("op", "against", "inputs", "differed")
+    )
     yield Table(header, tuple(rows))
 
 

@@ -17,13 +17,22 @@ PROCESS, TOO_SLOW = "process", "too-slow"
 
 @dataclass(frozen=True, slots=True)
 class SourceBuild:
-    """One source: its library, or why there is none. `ops` are the ops that it registers."""
+    """One source: its library, or why there is none. `ops` are the ops that it registers.
+
+    `interpreted` says that it needs none: Triton kernels are run by Triton's interpreter.
+    """
 
     path: str
     library: str
     refusal: str
     ops: tuple[str, ...]
     compiled_now: bool
+    interpreted: bool = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its ops can be run."""
+        return bool(self.library) or self.interpreted
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +57,7 @@ class SideBuild:
         """Why an op is not there."""
         reasons = {}
         for source in self.sources:
-            if not source.library:
+            if not source.is_ready:
                 reasons.update(dict.fromkeys(source.ops, source.refusal))
         return reasons
 
@@ -64,7 +73,8 @@ class SideBuild:
 class CaseResult:
     """One test case of a file. `why` is the assertion's or the device's own text.
 
-    `kind` of a failure: `assertion`, `device`, `PROCESS` or `TOO_SLOW`.
+    `kind` of a failure: `assertion`, `device`, `PROCESS` or `TOO_SLOW`. `ops` are those of PyTorch
+    and Triton that it called.
     """
 
     file: str
@@ -74,6 +84,7 @@ class CaseResult:
     kind: str = ""
     line: int = 0
     seconds: float = 0.0
+    ops: tuple[str, ...] = ()
 
     @property
     def test(self) -> str:
@@ -140,13 +151,27 @@ class SiblingResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """On how many inputs an op was compared, and on how many of them it differed.
+
+    `against`: `tests`, `schedules`, `sanitizers`, `base`, or `copy` with its path in `place`.
+    """
+
+    op: str
+    against: str
+    place: str
+    inputs: int
+    differed: int
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceReport:
     """What came of a run.
 
     `head` are the head's builds; `cases` the outcome of each test on the head, `before` on the
     base; `lines` the coverage of changed device code, where it was asked for; `siblings` the ops
     that were compared with their copies for other hardware; `mutants` the mistakes that were put
-    into covered lines.
+    into covered lines; `comparisons` what each op was compared with.
     """
 
     action: str
@@ -159,3 +184,4 @@ class DeviceReport:
     lines: tuple[CoveredLines, ...] = ()
     siblings: tuple[SiblingResult, ...] = ()
     mutants: tuple[MutantResult, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()

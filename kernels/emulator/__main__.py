@@ -26,6 +26,7 @@ from kernels.emulator.compiler import (
 )
 from kernels.emulator.discovery import hardware_of, tests_of
 from kernels.emulator.events import Events
+from kernels.emulator.wrappers import wrappers_of
 
 _PRELOADED = "SPECBOT_EMULATOR_PRELOADED"
 
@@ -83,7 +84,7 @@ def _build(job: dict[str, Any]) -> None:
     )
     if job["with_tests"]:
         hardware = {op: hardware_of(build.source) for build in builds for op in build.ops}
-        for path, names in tests_of(root, hardware).items():
+        for path, names in tests_of(root, hardware, wrappers_of(root, hardware)).items():
             events.write({"event": "test", "path": path, "ops": names})
     events.write({"event": "end"})
 
@@ -109,6 +110,7 @@ def _plain(build: Build) -> dict[str, Any]:
         "library": str(build.library) if build.library else "",
         "refusal": build.refusal,
         "compiled_now": build.compiled_now,
+        "interpreted": build.interpreted,
         "ops": list(build.ops),
     }
 

@@ -24,8 +24,11 @@ from kernels.emulator.discovery import hardware_of, registered_ops
 from kernels.emulator.includes import SourceFiles, SourceRefused, collect
 from kernels.emulator.rewrite.text import UnbalancedBracket, closing, mask
 from kernels.emulator.torch_bindings import EXTENSION_NAME, TorchOp, ops_near, torch_ops_of
+from kernels.emulator.triton_kernels import kernels_of, op_name
 
 RUNTIME = Path(__file__).parent / "runtime"
+# The runtime answers where a program opens NVIDIA's management library by its name.
+_SONAME = "libnvidia-ml.so.1"
 _COMPILERS = ("g++", "clang++")
 _LONGEST = 300
 _MEMORY = 6 << 30
@@ -94,7 +97,10 @@ class Toolchain:
 
 @dataclass(frozen=True)
 class Build:
-    """What came of a source: its library, or why there is none. `key` names it by content."""
+    """What came of a source: its library, or why there is none. `key` names it by content.
+
+    `interpreted` says that it needs none: Triton kernels run as the Python that they are.
+    """
 
     source: str
     key: str = ""
@@ -102,6 +108,7 @@ class Build:
     refusal: str = ""
     compiled_now: bool = False
     ops: tuple[str, ...] = ()
+    interpreted: bool = False
 
 
 @cache
@@ -146,6 +153,7 @@ def build_runtime(workshop: Workshop) -> Build:
     sources = sorted((RUNTIME / "src").glob("*.cc"))
     key = _digest(
         "runtime",
+        _SONAME,
         *workshop.command(),
         workshop.toolchain.version,
         _digest_of("src"),
@@ -158,7 +166,7 @@ def build_runtime(workshop: Workshop) -> Build:
     command = [*workshop.command(), "-O2", "-shared", "-I", str(RUNTIME / "include")]
     if workshop.variant is Variant.COVERED:
         command.remove("--coverage")
-    command += [*map(str, sources), "-o", str(library)]
+    command += [*map(str, sources), "-o", str(library), f"-Wl,-soname,{_SONAME}"]
     done = _run(command, workshop.output)
     if done.returncode != 0:
         return Build("runtime", key, refusal=done.stderr[-500:])
@@ -201,6 +209,8 @@ class Bindings:
 def _build(
     workshop: Workshop, root: Path, source: str, names: Bindings, text: str | None = None
 ) -> Build:
+    if source.endswith(".py"):
+        return _interpreted(root, source)
     try:
         files = collect(root, source, RUNTIME / "include", text)
         files.texts[source] += names.text_for(source, files.texts[source])
@@ -208,6 +218,16 @@ def _build(
     except SourceRefused as error:
         return Build(source, refusal=str(error), ops=_ops_of_refused(root, source))
     return replace(build, ops=tuple(registered_ops(files.texts[source])))
+
+
+def _interpreted(root: Path, source: str) -> Build:
+    """A file with Triton kernels: what is needed is Triton."""
+    kernels = kernels_of((root / source).read_text("utf-8", "replace"))
+    ops = tuple(op_name(source, kernel) for kernel in kernels)
+    for package in ("torch", "triton"):
+        if importlib.util.find_spec(package) is None:
+            return Build(source, refusal=f"needs {package}, which is not installed here", ops=ops)
+    return Build(source, ops=ops, interpreted=True)
 
 
 def build_texts(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from kernels.emulator.wrappers import Wrapper
 
 _REGISTERED = re.compile(
     r"\bPD_BUILD_(?:STATIC_)?OP\(\s*(\w+)\s*\)|\bEMULATOR_BIND\(\s*(\w+)\s*,"
@@ -33,19 +36,23 @@ def hardware_of(name: str) -> str:
     return ""
 
 
-def tests_of(root: Path, hardware: dict[str, str]) -> dict[str, list[str]]:
+def tests_of(
+    root: Path, hardware: dict[str, str], wrappers: Mapping[str, Sequence[Wrapper]]
+) -> dict[str, list[str]]:
     """The ops that each test file imports, by the file's path; only files that import one.
 
     `hardware` is that of each op's source. An op of the same name for other hardware is another.
+    `wrappers` are functions and classes that call ops, by name: importing one counts as well.
     """
     ops = set(hardware)
+    words = [*ops, *wrappers]
     tests = {}
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root).as_posix()
         if _TEST.search(name) is None or path.is_symlink():
             continue
         text = path.read_text("utf-8", "replace")
-        if "import" not in text or not any(op in text for op in ops):
+        if "import" not in text or not any(word in text for word in words):
             continue
         test_hardware = hardware_of(name)
         imported = set()
@@ -53,6 +60,9 @@ def tests_of(root: Path, hardware: dict[str, str]) -> dict[str, list[str]]:
             named = {test_hardware, hardware_of(module)} - {""}
             if op in ops and named <= {hardware[op]}:
                 imported.add(op)
+        for wrapped in _wrapped(text, wrappers):
+            if {test_hardware} - {""} <= {hardware[wrapped]}:
+                imported.add(wrapped)
         if imported:
             tests[name] = sorted(imported)
     return tests
@@ -88,6 +98,38 @@ def used_attributes(text: str) -> set[tuple[str, str]]:
                 names.add((node.attr, modules[node.value.id]))
         elif isinstance(node, ast.Attribute) and _is_torch_library(node.value):
             names.add((node.attr, ""))
+    return names
+
+
+def _wrapped(text: str, wrappers: Mapping[str, Sequence[Wrapper]]) -> set[str]:
+    """The ops behind the functions and classes that a file imports, or takes from a module."""
+    ops: set[str] = set()
+    for name, module in imported_names(text) | module_attributes(text):
+        for wrapper in wrappers.get(name, ()):
+            if wrapper.is_in(module):
+                ops |= wrapper.ops
+    return ops
+
+
+def module_attributes(text: str) -> set[tuple[str, str]]:
+    """The names that a Python file takes from what it imports, each with the module.
+
+    `from engine import ops` with a later `ops.verify` takes `verify` from `engine.ops`.
+    """
+    nodes = _nodes(text)
+    modules: dict[str, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            modules |= {alias.asname or alias.name: alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            for alias in node.names:
+                modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    names = set()
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, (ast.Name, ast.Attribute)):
+            module = modules.get(ast.unparse(node.value))
+            if module is not None:
+                names.add((node.attr, module))
     return names
 
 

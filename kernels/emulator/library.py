@@ -123,6 +123,14 @@ class Library:
         self._runtime.emulator_result_shape.restype = ctypes.POINTER(ctypes.c_int64)
         self._runtime.emulator_result_real.restype = ctypes.c_double
 
+    def load_op(self, op: str) -> bool:
+        """Load the library that registers an op, unless it is there. False where none does."""
+        for path, ops in self._libraries.items():
+            if op in ops and path not in self._loaded:
+                self._load(path)
+                return True
+        return False
+
     def _load(self, path: Path) -> None:
         """Load a library; one that lacks a symbol gets the libraries that may have it first."""
         tried: set[str] = set()

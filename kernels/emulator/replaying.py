@@ -54,6 +54,7 @@ def run_replay(job: dict[str, Any]) -> None:
                 break
         base = _load(Path(job["against"]) / path.name) if job.get("against") else None
         if base is not None:
+            events.write({"event": "against", "op": op, "call": path.name})
             difference = compare(base, first, 0, 0)
             if difference:
                 events.write(_event("changed", call, difference, 0, path.name))

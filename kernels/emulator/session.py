@@ -15,6 +15,7 @@ class Session:
     """What a process emulates: the libraries, and the schedule that ops run under.
 
     `hardware` is what the test is written for. `watchers` are told of every call before it is made.
+    `called` are the ops of PyTorch and Triton that the case at work has called.
     """
 
     library: Library | None = None
@@ -23,6 +24,7 @@ class Session:
     watchers: list[Watcher] = field(default_factory=list)
     calls: int = 0
     barriers: dict[str, list[str]] = field(default_factory=dict)
+    called: set[str] = field(default_factory=set)
 
     def ops(self) -> dict[str, OpSignature]:
         """The ops by name."""

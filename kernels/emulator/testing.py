@@ -39,13 +39,13 @@ def run_tests(job: dict[str, Any]) -> None:
     events = Events(Path(job["events"]))
     if uses_torch(test.read_text("utf-8")):
         with emulated_torch(job, root, test) as library:
-            _run_pytest(root, test, events)
+            _run_pytest(job, root, test, events)
         seen = library.observations().barriers
         barriers = {op: list(seen) for op in job["ops"]} if seen else {}
         events.write({"event": "end", "barriers": barriers})
         return
     _prepare_paddle(job, root, test)
-    _run_pytest(root, test, events)
+    _run_pytest(job, root, test, events)
     events.write({"event": "end", "barriers": SESSION.barriers})
 
 
@@ -62,7 +62,7 @@ def _prepare_paddle(job: dict[str, Any], root: Path, test: Path) -> None:
         SESSION.watchers.append(recorder.record)
 
 
-def _run_pytest(root: Path, test: Path, events: Events) -> None:
+def _run_pytest(job: dict[str, Any], root: Path, test: Path, events: Events) -> None:
     try:
         import pytest
     except ImportError:
@@ -79,7 +79,7 @@ def _run_pytest(root: Path, test: Path, events: Events) -> None:
         "--import-mode=importlib",
     ]
     options += ["-c", "/dev/null", "--rootdir", str(root), "--tb=short", str(test)]
-    reporter = _Reporter(events)
+    reporter = _Reporter(events, job.get("most_cases", 0))
     pytest.main(options, plugins=[reporter])
     if not reporter.passed and _is_script(test):
         _run_script(test, reporter)
@@ -119,13 +119,30 @@ def _line_of(error: BaseException, test: Path) -> int:
 class _Reporter:
     """Tells of each case when it begins and how it ended; `passed` counts."""
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: Events, most_cases: int) -> None:
         self.passed = 0
         self._events = events
+        self._most_cases = most_cases
         self._started = 0.0
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Leave some cases of each function, taken evenly, and tell of the others' number."""
+        if not self._most_cases:
+            return
+        functions: dict[str, list[Any]] = {}
+        for item in items:
+            functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        items.clear()
+        for name, cases in functions.items():
+            step = max(-(-len(cases) // self._most_cases), 1)
+            items += cases[::step]
+            others = len(cases) - len(cases[::step])
+            if others:
+                self.end(f"{name}[{others} others]", "not_run", "left out by --cases")
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._started = time.monotonic()
+        SESSION.called.clear()
         self._events.write({"event": "start", "case": _case(nodeid)})
 
     def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
@@ -142,7 +159,7 @@ class _Reporter:
 
     def failed(self, nodeid: str, error: BaseException, line: int) -> None:
         """A case that raised `error`, at a line of the test's file."""
-        text = str(error)[-_LONGEST_TEXT:]
+        text = _told(error)[-_LONGEST_TEXT:]
         if error.__class__.__name__ in ("Skipped", "SkipTest"):
             self.end(nodeid, "not_run", text)
         elif _is_missing(error):
@@ -164,6 +181,7 @@ class _Reporter:
                 "kind": kind,
                 "line": line,
                 "seconds": seconds,
+                "ops": sorted(SESSION.called),
             }
         )
 
@@ -181,6 +199,14 @@ def _is_missing(error: BaseException | None) -> bool:
             return True
         seen = seen.__cause__ or seen.__context__
     return False
+
+
+def _told(error: BaseException) -> str:
+    """What an error says; of a file that could not be imported, what its cause says."""
+    text = str(error)
+    causes = [line[1:].strip() for line in text.splitlines() if line.startswith("E  ")]
+    is_import = type(error).__name__ == "CollectError"
+    return causes[-1] if is_import and causes else text
 
 
 def _line(excinfo: Any) -> int:

@@ -102,6 +102,17 @@ def test_each_bug_of_the_head_is_found(compared: dict[str, Any]) -> None:
 
 
 @needs_compiler
+def test_what_each_op_was_compared_with(compared: dict[str, Any]) -> None:
+    inputs: dict[str, int] = {}
+    for comparison in compared["comparisons"]:
+        assert 0 <= comparison["differed"] <= comparison["inputs"]
+        against = comparison["against"]
+        inputs[against] = inputs.get(against, 0) + comparison["inputs"]
+    assert set(inputs) == {"tests", "schedules", "sanitizers", "base"}
+    assert all(inputs.values())
+
+
+@needs_compiler
 def test_a_refusal_has_its_name(compared: dict[str, Any]) -> None:
     [refused] = compared["sources"]["refused"]
     assert refused["path"].endswith("tensor_core.cu")

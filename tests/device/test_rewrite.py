@@ -104,6 +104,17 @@ def test_a_member_template_of_a_call() -> None:
         assert rewrite(text) == text
 
 
+def test_a_function_template_specialised_for_some_types() -> None:
+    out = rewrite(
+        "template <typename T, typename U, int n>\nvoid put(T* to, U* from) {}\n"
+        "template <int n>\ninline void put<float,\n half>(float* to, half* from) {}"
+    )
+    assert "std::is_same_v<emulator_type_0, float>" in out
+    assert "inline void put\n(float* to, half* from) {}" in out
+    for text in ("template <int n> void f(int x);", "template <> void f<int>(int x) {}"):
+        assert rewrite(text) == text
+
+
 @given(st.lists(_PIECES, max_size=12).map("".join))
 def test_any_text_is_rewritten_or_refused(text: str) -> None:
     try:

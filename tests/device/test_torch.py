@@ -11,6 +11,7 @@ from kernels.emulator.compiler import Bindings
 from kernels.emulator.rewrite import rewrite
 from kernels.emulator.torch_bindings import ops_near, torch_ops_of
 from kernels.emulator.torch_tests import uses_torch
+from kernels.emulator.triton_kernels import kernels_of, launchers_of
 from tests.device.fixture_repo import commit
 from tests.device.test_command import needs_compiler, report_of, run_device
 
@@ -58,6 +59,66 @@ def test_wrong():
     assert values.tolist() == [0.0, 1.0, 2.0]
 """
 
+_WRAPPERS = """
+import torch
+
+
+def scale_in_place(values, factor):
+    torch.ops.example.scale(values, factor)
+    return values
+"""
+_BROKEN_PACKAGE = """
+from .wrappers import scale_in_place
+from engine.never_built import everything
+"""
+_KERNELS = """
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def plus_one(value):
+    return value + 1
+
+
+@triton.jit
+def _add_one_kernel(values, n, SIZE: tl.constexpr):
+    places = tl.arange(0, SIZE)
+    value = tl.load(values + places, mask=places < n)
+    value = libdevice.expm1(libdevice.log1p(value + 0.0))
+    tl.store(values + places, plus_one(value), mask=places < n)
+
+
+def add_one(values):
+    _add_one_kernel[(1,)](values, values.numel(), SIZE=16)
+"""
+_WRAPPED_TEST = """
+import pytest
+import torch
+from engine import scale_in_place, wrappers as ops
+from engine.kernels import add_one
+
+
+def test_wrapped():
+    assert ops.scale_in_place(torch.ones(3).cuda(), 2.0).tolist() == [2.0] * 3
+    assert scale_in_place is ops.scale_in_place
+
+
+@pytest.mark.parametrize("n", range(5, 15))
+def test_triton(n):
+    torch.set_default_device("cuda")
+    values = torch.zeros(n)
+    add_one(values)
+    assert values.is_cuda and values.tolist() == [1.0] * n
+
+
+def test_what_no_source_registers():
+    assert not hasattr(torch.ops.example, "unheard_of")
+    torch.ops.example.unheard_of(torch.ones(1))
+"""
+
 
 def write_repo(folder: Path) -> None:
     files = {
@@ -65,6 +126,10 @@ def write_repo(folder: Path) -> None:
         "csrc/bindings.cpp": _BINDINGS,
         "csrc/cpu_ops/bindings.cpp": _CPU_BINDINGS,
         "tests/test_scale.py": _TEST,
+        "tests/test_wrapped.py": _WRAPPED_TEST,
+        "engine/__init__.py": _BROKEN_PACKAGE,
+        "engine/wrappers.py": _WRAPPERS,
+        "engine/kernels.py": _KERNELS,
     }
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -109,8 +174,36 @@ def test_an_op_and_its_test(tmp_path: Path, cache: Path) -> None:
     write_repo(tmp_path)
     commit(tmp_path, "head")
     report = report_of(run_device(cache, "test", "--repo", str(tmp_path), "--format", "json"))
-    assert report["sources"]["compiled"] == ["csrc/scale.cu"]
+    assert "csrc/scale.cu" in report["sources"]["compiled"]
     cases = {case["test"].rpartition("::")[2]: case for case in report["tests"]["cases"]}
     assert cases["test_scale"]["outcome"] == "passed"
     assert cases["test_wrong"]["outcome"] == "failed"
     assert "[0.0, 3.0, 6.0]" in cases["test_wrong"]["why"]
+
+
+def test_who_launches_a_kernel() -> None:
+    assert kernels_of(_KERNELS) == ["_add_one_kernel"]
+    assert "_add_one_kernel" in launchers_of(_KERNELS)["add_one"]
+
+
+@needs_compiler
+@pytest.mark.skipif(
+    not all(importlib.util.find_spec(name) for name in ("torch", "triton")),
+    reason="the kernels are run by Triton's interpreter on PyTorch's tensors",
+)
+def test_ops_behind_python(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    write_repo(tmp_path)
+    commit(tmp_path, "head")
+    cache = tmp_path_factory.mktemp("cache")
+    arguments = ("--repo", str(tmp_path), "--format", "json", "--cases", "4")
+    report = report_of(run_device(cache, "test", *arguments))
+    assert report["sources"]["compiled"] == ["csrc/scale.cu", "engine/kernels.py"]
+    cases = {case["test"].rpartition("::")[2]: case for case in report["tests"]["cases"]}
+    assert cases["test_wrapped"]["outcome"] == "passed"
+    assert cases["test_wrapped"]["ops"] == ["scale"]
+    assert cases["test_what_no_source_registers"]["outcome"] == "not_run"
+    assert "no source that was built registers it" in cases["test_what_no_source_registers"]["why"]
+    triton = {name: case for name, case in cases.items() if name.startswith("test_triton")}
+    assert [case["outcome"] for case in triton.values()].count("passed") == 4
+    assert cases["test_triton[6 others]"]["why"] == "left out by --cases"
+    assert cases["test_triton[5]"]["ops"] == ["kernels._add_one_kernel"]

@@ -25,6 +25,9 @@ def add_device_actions(
         add("--head", metavar="REV", help=words("device.head"))
         add("--paths", action="append", metavar="GLOB", help=words("device.paths"))
         add("--timeout", type=float, default=180.0, metavar="S", help=words("device.timeout"))
+        add("--cases", type=int, default=0, metavar="N", help=words("device.cases"))
+        if name == "compare":
+            add("-v", "--verbose", action="store_true", help=words("device.verbose"))
         add("--title", metavar="TEXT", help=words("cli.title"))
         add("--body-file", metavar="FILE", help=words("cli.body-file"))
         add("--format", choices=_FORMATS, default="terminal", help=words("cli.format"))

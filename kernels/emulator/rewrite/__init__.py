@@ -3,6 +3,7 @@
 from kernels.emulator.rewrite.assembly import rewrite_assembly
 from kernels.emulator.rewrite.launches import refuse_xpu_launch, rewrite_launches
 from kernels.emulator.rewrite.member_templates import rewrite_member_templates
+from kernels.emulator.rewrite.partial_specialisations import rewrite_partial_specialisations
 from kernels.emulator.rewrite.shared_memory import rewrite_shared_memory
 from kernels.emulator.rewrite.torch_names import rewrite_torch_names
 
@@ -17,6 +18,8 @@ def rewrite(text: str) -> str:
         text = rewrite_assembly(text)
     if ">(" in text:
         text = rewrite_member_templates(text)
+    if "template" in text:
+        text = rewrite_partial_specialisations(text)
     if "torch" in text or "at::" in text:
         text = rewrite_torch_names(text)
     return text
