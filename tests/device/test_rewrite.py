@@ -72,6 +72,17 @@ def test_ptx_without_one_is_refused_by_name() -> None:
     assert 'error("PTX: mma.sync.aligned.m16n8k16' in out
 
 
+def test_an_access_of_global_memory_copies_bits_of_one_type() -> None:
+    out = rewrite('asm volatile("ld.global.nc.b64 %0,[%1];" : "=l"(tmp) : "l"(p + j) : "memory");')
+    assert "static_assert(" in out
+    assert "sizeof((tmp)) == 8" in out
+    assert out.endswith("(tmp) = (*((p + j))); } while (0);")
+    out = rewrite(
+        'asm("st.global.L1::no_allocate.v2.s32 [%0], {%1, %2};" ::"l"(p), "r"(x), "r"(y));'
+    )
+    assert 'error("PTX: st.global.L1no_allocate.v2.s32' in out
+
+
 def test_operands_in_parentheses_with_colons() -> None:
     out = rewrite('asm("st.release.gpu.b32 [%1], %0;" ::"r"(a ? b : c), "l"(p));')
     assert out == "*((p)) = (a ? b : c);"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from kernels.emulator.rewrite.text import closing, line_breaks, mask, split_at_top
 
@@ -29,6 +30,32 @@ def _store_first(operands: Operands) -> str:
     return f"*({operands[0]}) = {operands[1]}"
 
 
+def _exactly(bits: int, to: str, source: str) -> str:
+    """A copy of so many bits, of one type on both sides: PTX has no types to convert."""
+    plain = "::std::remove_cv_t<::std::remove_reference_t<decltype({})>>"
+    same = f"::std::is_same_v<{plain.format(to)}, {plain.format(source)}>"
+    check = f'static_assert({same} && sizeof({to}) == {bits // 8}, "not emulated: PTX")'
+    return f"do {{ {check}; {to} = {source}; }} while (0)"
+
+
+def _load_global(bits: int, operands: Operands) -> str:
+    return _exactly(bits, operands[0], f"(*({operands[1]}))")
+
+
+def _store_global(bits: int, operands: Operands) -> str:
+    return _exactly(bits, f"(*({operands[0]}))", operands[1])
+
+
+# What a cache is told of an access has no meaning here.
+_HINTS = r"(?:\.(?:nc|ca|cg|cs|cv|lu|wb|wt|L[12]::\w+))*"
+_PLAIN: list[tuple[str, Callable[[Operands], str]]] = []
+for _bits in (8, 16, 32, 64):
+    _type = rf"\.[busf]{_bits}"
+    _PLAIN += [
+        (rf"ld\.global{_HINTS}{_type} %0, ?\[%1\]", partial(_load_global, _bits)),
+        (rf"st\.global{_HINTS}{_type} \[%0\], ?%1", partial(_store_global, _bits)),
+    ]
+
 _MEANINGS: list[tuple[str, Callable[[Operands], str]]] = [
     (r"griddepcontrol\.(?:wait|launch_dependents)", lambda _: _NOTHING),
     (r"(?:membar|fence)[.\w]*", lambda _: _NOTHING),
@@ -44,6 +71,7 @@ _MEANINGS: list[tuple[str, Callable[[Operands], str]]] = [
     (r"mov\.[us]32 %0, %%?laneid", lambda o: f"{o[0]} = ::emulator::current().lane()"),
     (r"mov\.[us]32 %0, %%?warpid", lambda o: f"{o[0]} = ::emulator::current().warp()"),
     (r"nanosleep\.u32 \S+", lambda _: "::emulator::let_others_run()"),
+    *_PLAIN,
 ]
 
 
