@@ -119,7 +119,7 @@ class Stream:
     """A stream that does its work at once."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        self.cuda_stream = 0
+        self.cuda_stream = self.stream_id = self.device_index = self.device_type = 0
         self.device = torch.device("cpu")
 
     def synchronize(self) -> None:
