@@ -54,6 +54,7 @@ _ANSWERS: dict[str, Any] = {
     "synchronize": None,
     "empty_cache": None,
     "set_device": None,
+    "set_stream": None,
     "manual_seed": None,
     "manual_seed_all": None,
 }
