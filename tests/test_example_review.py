@@ -9,6 +9,7 @@ import pytest
 
 from bot.configuration import load_configuration
 from bot.git import BlobStore, Git, change_set, resolve
+from bot.i18n.catalog import Catalog
 from checks.core.change import PullRequest
 from checks.core.rule_ids import former_id
 from checks.registry import RULES
@@ -135,6 +136,12 @@ def test_masking_is_offered_and_verified(reviewed):
     assert {e.lines[0].strip() for fix in fixes for e in fix.edits} == {
         "msg.meta[1] = (message_flag & 0xFF) | (max_num_logprobs << 8);"
     }
+
+
+def test_a_check_is_offered_beside_the_mask(reviewed):
+    findings = reviewed("first-push").findings
+    advice = [Catalog("en").advice(f.rule, f.message) for f in findings if "unmasked" in f.rule]
+    assert any("`assert(message_flag >= 0 && message_flag <= 255);`" in text for text in advice)
 
 
 def test_the_other_runner_is_named(reviewed):

@@ -95,7 +95,7 @@ _CALLS: tuple[tuple[str, str, Callable[[], Call], float | None], ...] = (
     ("sample", "sampling", _sample, 40.0),
     ("top-k 50 and top-p 0.95 with the draw", "sampling", _limited, None),
     ("top-20 logprobs + rank", "logprobs", _logprobs, 40.0),
-    ("the same into the caller's tensors", "logprobs", _logprobs_into, 40.0),
+    ("top-20 logprobs + rank into the caller's tensors", "logprobs", _logprobs_into, 40.0),
     ("rejection, dense draft, K=3", "verify", _rejection, 60.0),
-    ("the same into the caller's tensors", "verify", _rejection_into, 60.0),
+    ("rejection, dense draft, K=3, into the caller's tensors", "verify", _rejection_into, 60.0),
 )

@@ -29,6 +29,7 @@ caller is shown but does not count.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
@@ -120,6 +121,14 @@ def _is_capped(field: BitField, width: int, unit: SourceFile, change: ChangeSet)
     return False
 
 
+def _assertion(field: str, largest: int, unit: SourceFile) -> str:
+    """The statement that ends the program where the field does not fit."""
+    operand = field if re.fullmatch(r"[\w.]+", field) else f"({field})"
+    if unit.language == "python":
+        return f"assert 0 <= {operand} <= {largest}"
+    return f"assert({operand} >= 0 && {operand} <= {largest});"
+
+
 def _finding(
     pack: PackExpr,
     overflows: dict[BitField, int],
@@ -140,7 +149,7 @@ def _finding(
         "bits": width,
         "word": ranges.text(pack.target) or f"{pack.function.name}()",
         "value": value,
-        "largest": (1 << width) - 1,
+        "check": _assertion(names[0], (1 << width) - 1, unit),
         "callers": sorted({caller.value for caller in callers}),
         "escapes": escapes,
     }
