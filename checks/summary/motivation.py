@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.rules.convention._markdown import is_boilerplate
-from checks.rules.convention._template import find
+from checks.domain.pull_text.markdown import is_boilerplate
+from checks.domain.pull_text.template import find
 from checks.summary.model import ChangeHistory
 
 _MOST_QUOTES = 6

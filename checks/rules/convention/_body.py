@@ -10,7 +10,7 @@ from checks.domain.paste import Paste, PasteLine
 from checks.rules.convention import _fill
 from checks.rules.convention._boxes import BoxClaim, BoxKind, box_claims
 from checks.rules.convention._draft import Draft
-from checks.rules.convention._markdown import (
+from checks.domain.pull_text.markdown import (
     Section,
     box_text,
     is_boilerplate,
@@ -18,7 +18,7 @@ from checks.rules.convention._markdown import (
     strip_comments,
     tick,
 )
-from checks.rules.convention._titles import parse
+from checks.domain.pull_text.titles import parse
 
 
 def propose_description(draft: Draft) -> Paste:

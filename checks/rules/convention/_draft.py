@@ -11,9 +11,9 @@ from checks.core.config import Config, matches
 from checks.domain.change_facts import Facts, change_facts
 from checks.rules.convention import _tags
 from checks.rules.convention._changed_code import changed_sources, changed_tests
-from checks.rules.convention._markdown import Section, normal, split, strip_comments, written
-from checks.rules.convention._template import Template, find
-from checks.rules.convention._titles import (
+from checks.domain.pull_text.markdown import Section, normal, split, strip_comments, written
+from checks.domain.pull_text.template import Template, find
+from checks.domain.pull_text.titles import (
     ParsedTitle,
     is_slip,
     key,

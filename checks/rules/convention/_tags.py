@@ -11,7 +11,7 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.sequences import count_common_start
 from checks.domain.impact_tags import impact_tags
-from checks.rules.convention._titles import by_names, key
+from checks.domain.pull_text.titles import by_names, key
 
 # Names of a tag, and the words of a title that call for it.
 _TAGS_BY_WORDS: tuple[tuple[tuple[str, ...], str], ...] = (

@@ -31,7 +31,7 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
 from checks.rules.convention._draft import Draft, draft
-from checks.rules.convention._titles import is_slip, nearest, same
+from checks.domain.pull_text.titles import is_slip, nearest, same
 
 ID = "convention.title"
 

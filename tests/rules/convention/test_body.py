@@ -16,7 +16,7 @@ from checks.core.tree import MemoryTree
 from checks.rules.convention import description
 from checks.rules.convention._body import propose_description
 from checks.rules.convention._draft import Draft
-from checks.rules.convention._markdown import box_text
+from checks.domain.pull_text.markdown import box_text
 
 TEMPLATE = """<!-- Thank you. -->
 

@@ -6,8 +6,8 @@ import pytest
 
 from checks.core.config import load
 from checks.core.tree import MemoryTree
-from checks.rules.convention._markdown import boxes, split, strip_comments, tick, written
-from checks.rules.convention._template import find, listed_tags
+from checks.domain.pull_text.markdown import boxes, split, strip_comments, tick, written
+from checks.domain.pull_text.template import find, listed_tags
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from checks.core.config import Config, load
 from checks.core.tree import MemoryTree
 from checks.rules.convention._draft import draft
 from checks.rules.convention._tags import belongs, choose_tags, path_words, propose_tag
-from checks.rules.convention._titles import is_slip, nearest, parse
+from checks.domain.pull_text.titles import is_slip, nearest, parse
 
 TAGS = (
     "Engine",

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from checks.core.config import Config
 from checks.core.tree import Tree
-from checks.rules.convention._markdown import (
+from checks.domain.pull_text.markdown import (
     Section,
     boilerplate,
     box_text,
@@ -21,7 +21,7 @@ from checks.rules.convention._markdown import (
     strip_comments,
     written,
 )
-from checks.rules.convention._titles import key
+from checks.domain.pull_text.titles import key
 
 PLACES = (".github", ".", "docs")
 STEM = "pull_request_template"

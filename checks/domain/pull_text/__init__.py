@@ -1,0 +1,1 @@
+"""What people write around a change: the title, the description, the template for it."""
