@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.domain.pull_text.markdown import is_boilerplate
-from checks.domain.pull_text.template import find
+from checks.domain.pull_text.template import find_template
 from checks.summary.model import ChangeHistory
 
 _MOST_QUOTES = 6
@@ -35,7 +35,7 @@ def quote_motivation(change: ChangeSet, config: Config, history: ChangeHistory) 
     """
     quotes: list[str] = []
     if change.pull.known:
-        known = find(change.base, config, change.pull.body).boilerplate
+        known = find_template(change.base, config, change.pull.body).boilerplate
         lines = change.pull.body.split("\n")
         own = [line for line in lines if _HEADING.match(line) or not is_boilerplate(line, known)]
         quotes = list(_quotes_of_description("\n".join(own)))

@@ -109,7 +109,7 @@ class Template:
         return _TESTS.search(strip_comments(self.text)) is not None
 
 
-def find(tree: Tree, config: Config, body: str = "") -> Template:
+def find_template(tree: Tree, config: Config, body: str = "") -> Template:
     """The template of `tree`: the configured one, else one in GitHub's usual places in any case,
     else an empty one.
 

@@ -7,9 +7,6 @@ import re
 from collections.abc import Iterator
 
 from checks.domain.paste import Paste, PasteLine
-from checks.rules.convention import _fill
-from checks.rules.convention._boxes import BoxClaim, BoxKind, box_claims
-from checks.rules.convention._draft import Draft
 from checks.domain.pull_text.markdown import (
     Section,
     box_text,
@@ -19,6 +16,9 @@ from checks.domain.pull_text.markdown import (
     tick,
 )
 from checks.domain.pull_text.titles import parse
+from checks.rules.convention import _fill
+from checks.rules.convention._boxes import BoxClaim, BoxKind, box_claims
+from checks.rules.convention._draft import Draft
 
 
 def propose_description(draft: Draft) -> Paste:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from checks.rules.convention._draft import Draft
 from checks.domain.pull_text.markdown import Box, boxes, normal
+from checks.rules.convention._draft import Draft
 
 SAME_BOX = 0.8
 """Similarity, 0 to 1, from which a box of the description is one of the template's."""

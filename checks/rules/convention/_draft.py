@@ -9,10 +9,8 @@ from functools import cached_property
 from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config, matches
 from checks.domain.change_facts import Facts, change_facts
-from checks.rules.convention import _tags
-from checks.rules.convention._changed_code import changed_sources, changed_tests
 from checks.domain.pull_text.markdown import Section, normal, split, strip_comments, written
-from checks.domain.pull_text.template import Template, find
+from checks.domain.pull_text.template import Template, find_template
 from checks.domain.pull_text.titles import (
     ParsedTitle,
     is_slip,
@@ -22,6 +20,8 @@ from checks.domain.pull_text.titles import (
     same,
     without_references,
 )
+from checks.rules.convention import _tags
+from checks.rules.convention._changed_code import changed_sources, changed_tests
 
 _TEST = re.compile(r"\b(unit[ -]?)?(tests?|tested)\b|\bUTs?\b|单测|测试|用例", re.I)
 _OTHER_TESTS = re.compile(r"accura|精度|perf|bench", re.I)
@@ -50,7 +50,7 @@ class Draft:
     @cached_property
     def template(self) -> Template:
         """The target's template, empty where it has none."""
-        return find(self.change.base, self.config, self.change.pull.body)
+        return find_template(self.change.base, self.config, self.change.pull.body)
 
     @cached_property
     def title(self) -> ParsedTitle:

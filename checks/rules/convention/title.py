@@ -30,8 +30,8 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
-from checks.rules.convention._draft import Draft, draft
 from checks.domain.pull_text.titles import is_slip, nearest, same
+from checks.rules.convention._draft import Draft, draft
 
 ID = "convention.title"
 

@@ -13,10 +13,10 @@ from bot.reports.paste_blocks import paste_text
 from checks.core.change import ChangeSet, FileChange, Hunk, PullRequest
 from checks.core.config import load
 from checks.core.tree import MemoryTree
+from checks.domain.pull_text.markdown import box_text
 from checks.rules.convention import description
 from checks.rules.convention._body import propose_description
 from checks.rules.convention._draft import Draft
-from checks.domain.pull_text.markdown import box_text
 
 TEMPLATE = """<!-- Thank you. -->
 

@@ -7,7 +7,7 @@ import pytest
 from checks.core.config import load
 from checks.core.tree import MemoryTree
 from checks.domain.pull_text.markdown import boxes, split, strip_comments, tick, written
-from checks.domain.pull_text.template import find, listed_tags
+from checks.domain.pull_text.template import find_template, listed_tags
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_tag_lists(text: str, tags: tuple[str, ...]) -> None:
 
 def paths(*names: str, body: str = "") -> str:
     files = {n: f"## {n}\n" for n in names}
-    return find(MemoryTree(files), load(None), body).path
+    return find_template(MemoryTree(files), load(None), body).path
 
 
 def test_the_template_is_found_where_github_looks() -> None:
@@ -106,6 +106,6 @@ def test_the_configured_template_wins() -> None:
     tree = MemoryTree(
         {"x.md": "## A\n## B\n- [ ] c\n", ".github/pull_request_template.md": "## C\n"}
     )
-    found = find(tree, load('[description]\ntemplate = "x.md"\n'))
+    found = find_template(tree, load('[description]\ntemplate = "x.md"\n'))
     assert (found.path, found.required) == ("x.md", ["A"])
-    assert find(tree, load('[description]\ntemplate = "gone.md"\n')).required == []
+    assert find_template(tree, load('[description]\ntemplate = "gone.md"\n')).required == []

@@ -9,9 +9,9 @@ import pytest
 from checks.core.change import ChangeSet, FileChange, Hunk, PullRequest
 from checks.core.config import Config, load
 from checks.core.tree import MemoryTree
+from checks.domain.pull_text.titles import is_slip, nearest, parse
 from checks.rules.convention._draft import draft
 from checks.rules.convention._tags import belongs, choose_tags, path_words, propose_tag
-from checks.domain.pull_text.titles import is_slip, nearest, parse
 
 TAGS = (
     "Engine",
