@@ -139,9 +139,10 @@ def related(case: AttributionInput, attribution: Attribution) -> tuple[Location,
     """
     places: list[Location] = []
     for item in confirmed_by(case.observed, case.predictions.failures):
-        changed = item.finding.message.args.get("changed")
-        if isinstance(changed, Location):
-            places.append(changed)
+        # The line that reads otherwise now, and those that write what it reads.
+        args = item.finding.message.args
+        named = [args.get("changed"), *args.get("senders", ())]
+        places += [place for place in named if isinstance(place, Location)]
         places += [item.failure.raised_at, item.finding.location]
     for evidence in attribution.evidence:
         if evidence.location is not None and evidence.message.key in _IN_CHANGE:

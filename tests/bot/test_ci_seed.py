@@ -103,6 +103,9 @@ def test_every_failure_is_there(report):
     assert set(failures(report)) == {*STALE, BASELINE, SERVING}
 
 
+SENDER = "custom_ops/gpu_ops/speculate_decoding/speculate_save_output_with_topk.cc"
+
+
 def places(locations: list[dict]) -> set[tuple[str, int]]:
     return {(place["path"], place["start_line"]) for place in locations}
 
@@ -118,6 +121,7 @@ def test_stale_fixtures_fail_as_predicted(report, seed):
         assert (found["cause"], found["confidence"]) == ("this-pr", "high")
         assert found["root"]["key"] == "root-predicted"
         assert ("lantern/output/token_processor.py", widened) in places(found["related"])
+        assert SENDER in {path for path, _ in places(found["related"])}
         assert found["error"] == "IndexError: list index out of range"
         fixtures = {
             f"{s['location']['path']}:{s['location']['start_line']}"

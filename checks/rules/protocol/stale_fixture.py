@@ -60,6 +60,7 @@ from checks.eval.interpreter.values import BudgetExceeded, SimulatedException, V
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.protocol._packed_fixture import PackedFixture, packed_fixture
 from checks.rules.protocol._tests_of_change import tests_of_change
+from checks.rules.protocol._word_findings import touched_word_uses
 
 ID = "protocol.stale-fixture"
 
@@ -81,6 +82,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
             failures = _new_failures(failures, base)
         for failure in failures:
             finding = _finding(failure, failures[0], head, unit, test)
+            finding = _with_senders(finding, change, config)
             proposal = packed_fixture(failure, finding.location, change)
             if proposal is not None and _is_mended(proposal, failure, head, test, change, config):
                 finding = _with_proposal(finding, proposal)
@@ -171,6 +173,18 @@ def _is_mended(
         return False
     old_lines = {other.line for other in before.failures} - {failure.line}
     return {other.line for other in after.failures} <= old_lines
+
+
+def _with_senders(finding: Finding, change: ChangeSet, config: Config) -> Finding:
+    """The finding with the places that pack the word which the changed line reads."""
+    changed = finding.message.args["changed"]
+    senders = [
+        use.sender.location
+        for use in touched_word_uses(change, config)
+        if Location(use.reader.unit.path, use.reader.line) == changed
+    ]
+    args = {**finding.message.args, "senders": senders}
+    return replace(finding, message=Message("fails", args))
 
 
 def _with_proposal(finding: Finding, proposal: PackedFixture) -> Finding:
