@@ -5,12 +5,14 @@ between.
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import signal
 import socket
 import subprocess
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +27,16 @@ from tests.logprobs.conftest import Process, command, environment, server
 from tests.logprobs.test_jsonl import equal
 
 pytestmark = pytest.mark.filterwarnings("error")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_of_others() -> None:
+    """What tests of other modules left open is closed before, and is no error of these."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
+
+
 TEXTS = ("Hello", "abc abc abc", "What?", "the end")
 OPTIONS = ("--max-tokens", "5", "--model", "small", "--lang", "en")
 

@@ -29,7 +29,7 @@ from typing import Any
 
 from dbos import DBOSClient
 
-from tests.fake_github import FakeGitHub, serving
+from tests.fake_github import Answer, FakeGitHub, serving
 from tests.workflows.conftest import ROOT, Bot
 from tests.workflows.crash_story import PER_PULL, Story, deliver, wrong
 from tests.workflows.databases import postgres
@@ -182,10 +182,13 @@ class Trial:
     def _at_request(self, kill: Callable[[], None], number: int, when: Any) -> list[Any]:
         left = [number]
 
-        def strike() -> None:
+        def strike() -> Answer | None:
             left[0] -= 1
-            if left[0] == 0:
-                kill()
+            if left[0] != 0:
+                return None
+            kill()
+            # Nothing comes of a request that did not arrive, not even later.
+            return Answer(500, {}) if when == "before" else None
 
         return [
             self.fake.fault(m, "", strike, when=when, times=10**6)
