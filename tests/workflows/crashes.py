@@ -51,7 +51,6 @@ class Zygote:
 
     bot: Bot
     watch: str = ""
-    environment: dict[str, str] = field(default_factory=dict)
     pid: int = 0
     _process: subprocess.Popen[str] = field(init=False)
     _dead: threading.Event = field(default_factory=threading.Event)
@@ -59,13 +58,7 @@ class Zygote:
     def __post_init__(self) -> None:
         command = [sys.executable, "-m", "tests.workflows.crash_life"]
         self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-            bufsize=1,
-            env=os.environ | self.environment,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, bufsize=1
         )
 
     def start(self, worker: str, strike: int = 0, when: str = "") -> None:
@@ -73,11 +66,7 @@ class Zygote:
         not 0."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         environment = (
-            kept
-            | {"PYTHONPATH": str(ROOT)}
-            | self.environment
-            | self.bot.settings
-            | {"SPECBOT_WORKER_ID": worker}
+            kept | {"PYTHONPATH": str(ROOT)} | self.bot.settings | {"SPECBOT_WORKER_ID": worker}
         )
         life = {
             "environment": environment,
@@ -124,14 +113,12 @@ class Trial:
     chance: random.Random
     ended: Counter[str] = field(default_factory=Counter)
     github_refuses: bool = False
-    environment: dict[str, str] = field(default_factory=dict)
     _told: bool = False
     _stop: bool = False
 
     def run(self) -> list[str]:
         """What was wrong in the end."""
-        story = Story(self.fake, self.github_refuses)
-        zygote = Zygote(self.bot, environment=self.environment)
+        story, zygote = Story(self.fake, self.github_refuses), Zygote(self.bot)
         teller = threading.Thread(target=self._tell, args=(story,), daemon=True)
         try:
             teller.start()

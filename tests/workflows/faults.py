@@ -3,7 +3,7 @@ other, and nothing is lost, done twice, or left without an end.
 
 The story of `tests.workflows.crashes` is told while GitHub answers 429, 502 and 422, is slow or
 away, while the database is locked or, with PostgreSQL, ends at once and starts again, while the disk
-is full, the clock an hour wrong, and while the bot is killed. `--faults N` says how many there are.
+is full, and while the bot is killed. `--faults N` says how many there are.
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ from tests.workflows.crash_story import PER_PULL, Story
 from tests.workflows.crashes import Trial, Zygote, stage
 from tests.workflows.databases import kill_server
 from tests.workflows.small_disk import full, mount_small_disk
-from tests.workflows.wrong_clock import Clock
 
-_HOUR = 3600
 _METHODS = ("GET", "POST", "PATCH", "PUT")
 _AWAY = 3.0
 # Seconds. Work that ended in an error is ordered again after half a minute, and then after two.
@@ -48,7 +46,6 @@ class FaultTrial(Trial):
     github_refuses: bool = True
     lives: bool = False
     disk: Path | None = None
-    clock: Clock | None = None
     servers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
@@ -73,8 +70,6 @@ class FaultTrial(Trial):
             kinds["restart"] = lambda _: self._restarted()
         if self.disk is not None:
             kinds["full disk"] = lambda _: self._disk_full()
-        if self.clock is not None:
-            kinds["wrong clock"] = lambda _: self._clock_wrong()
         kind = self.chance.choice(sorted(kinds))
         kinds[kind](zygote)
         self.ended[kind] += 1
@@ -141,13 +136,6 @@ class FaultTrial(Trial):
         with full(self.disk):
             time.sleep(self.chance.uniform(0.2, _AWAY))
 
-    def _clock_wrong(self) -> None:
-        """An hour before or behind, and right again."""
-        assert self.clock is not None
-        self.clock.set(self.chance.choice((_HOUR, -_HOUR)))
-        time.sleep(self.chance.uniform(0.2, _AWAY))
-        self.clock.set(0)
-
     def _end(self, story: Story) -> None:
         """What was not delivered, and what ended in an error, is waited for too: it is done again."""
         end = time.monotonic() + _AGAIN
@@ -187,9 +175,6 @@ def _trial(
             "SPECBOT_REDELIVER_EVERY": "10",
         }
         trial = FaultTrial(fake, bot, faults, pulls, time.monotonic() + seconds, Random(seed))
-        clock = Clock(bot.directory)
-        trial.environment = clock.environment
-        trial.clock = clock if clock.can_be_set else None
         disk = bot.directory / "data"
         with mount_small_disk(disk) as is_mounted:
             trial.disk = disk if is_mounted else None
