@@ -230,6 +230,9 @@ def _finding(
         "expression": expression,
         "value": value,
         "changed": Location(changed.path, changed.line),
+        # What the fixture should write, and what the test gets then, where that is known.
+        "written": "",
+        "then": "",
         "behind": _fixture_line(first, run, unit).start_line if failure is not first else 0,
     }
     return Finding(
