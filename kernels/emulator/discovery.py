@@ -83,19 +83,14 @@ def used_attributes(text: str) -> set[tuple[str, str]]:
     `from engine.ops import gpu` with a later `gpu.verify` takes `verify` from `engine.ops.gpu`.
     `torch.ops._C.verify` takes it from no module.
     """
-    modules: dict[str, str] = {}
     nodes = _nodes(text)
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            for alias in node.names:
-                module = f"{node.module}.{alias.name}"
-                if alias.name in _HARDWARE:
-                    modules[alias.asname or alias.name] = module
+    modules = _imported_modules(nodes)
     names = set()
     for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            if node.value.id in modules:
-                names.add((node.attr, modules[node.value.id]))
+            module = modules.get(node.value.id, "")
+            if module.rpartition(".")[2] in _HARDWARE:
+                names.add((node.attr, module))
         elif isinstance(node, ast.Attribute) and _is_torch_library(node.value):
             names.add((node.attr, ""))
     return names
@@ -117,13 +112,7 @@ def module_attributes(text: str) -> set[tuple[str, str]]:
     `from engine import ops` with a later `ops.verify` takes `verify` from `engine.ops`.
     """
     nodes = _nodes(text)
-    modules: dict[str, str] = {}
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            modules |= {alias.asname or alias.name: alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            for alias in node.names:
-                modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    modules = _imported_modules(nodes)
     names = set()
     for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, (ast.Name, ast.Attribute)):
@@ -131,6 +120,18 @@ def module_attributes(text: str) -> set[tuple[str, str]]:
             if module is not None:
                 names.add((node.attr, module))
     return names
+
+
+def _imported_modules(nodes: list[ast.AST]) -> dict[str, str]:
+    """What a file's names may stand for, if they are modules: `import a.b`, `from a import b`."""
+    modules: dict[str, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            modules |= {alias.asname or alias.name: alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            for alias in node.names:
+                modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    return modules
 
 
 def _is_torch_library(node: ast.AST) -> bool:

@@ -60,11 +60,11 @@ class RepositoryPackages(DistributionFinder):
         self, context: DistributionFinder.Context = _ANY
     ) -> Iterable[Distribution]:
         if context.name in self._names:
-            return [_Uninstalled(context.name or "")]
+            return [_SourceDistribution(context.name or "")]
         return []
 
 
-class _Uninstalled(Distribution):
+class _SourceDistribution(Distribution):
     """What is told of a package that lies in the repository."""
 
     def __init__(self, name: str) -> None:

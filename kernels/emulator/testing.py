@@ -161,7 +161,7 @@ class _Reporter:
 
     def failed(self, nodeid: str, error: BaseException, line: int) -> None:
         """A case that raised `error`, at a line of the test's file."""
-        text = _told(error)[-_LONGEST_TEXT:]
+        text = _describe(error)[-_LONGEST_TEXT:]
         if error.__class__.__name__ in ("Skipped", "SkipTest"):
             self.end(nodeid, "not_run", text)
         elif _is_missing(error):
@@ -203,7 +203,7 @@ def _is_missing(error: BaseException | None) -> bool:
     return False
 
 
-def _told(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     """What an error says; of a file that could not be imported, what its cause says."""
     text = str(error)
     causes = [line[1:].strip() for line in text.splitlines() if line.startswith("E  ")]

@@ -191,10 +191,9 @@ def test_who_launches_a_kernel() -> None:
     not all(importlib.util.find_spec(name) for name in ("torch", "triton")),
     reason="the kernels are run by Triton's interpreter on PyTorch's tensors",
 )
-def test_ops_behind_python(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_ops_behind_python(tmp_path: Path, cache: Path) -> None:
     write_repo(tmp_path)
     commit(tmp_path, "head")
-    cache = tmp_path_factory.mktemp("cache")
     arguments = ("--repo", str(tmp_path), "--format", "json", "--cases", "4")
     report = report_of(run_device(cache, "test", *arguments))
     assert report["sources"]["compiled"] == ["csrc/scale.cu", "engine/kernels.py"]

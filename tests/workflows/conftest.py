@@ -119,6 +119,7 @@ class Bot:
         return bool(self.processes) and all(process.poll() is None for process in self.processes)
 
     def send(self, sent: signal.Signals) -> None:
+        """Send each process a signal."""
         for process in self.processes:
             process.send_signal(sent)
 

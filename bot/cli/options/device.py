@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from bot.cli.options.values import count
 from bot.i18n.catalog import Catalog
 
 _FORMATS = ("terminal", "markdown", "json", "html")
@@ -25,7 +26,7 @@ def add_device_actions(
         add("--head", metavar="REV", help=words("device.head"))
         add("--paths", action="append", metavar="GLOB", help=words("device.paths"))
         add("--timeout", type=float, default=180.0, metavar="S", help=words("device.timeout"))
-        add("--cases", type=int, default=0, metavar="N", help=words("device.cases"))
+        add("--cases", type=count, default=0, metavar="N", help=words("device.cases"))
         if name == "compare":
             add("-v", "--verbose", action="store_true", help=words("device.verbose"))
         add("--title", metavar="TEXT", help=words("cli.title"))

@@ -1,14 +1,12 @@
-"""The options of `specbot logprobs`, and the types of their values."""
+"""The options of `specbot logprobs`."""
 
 from __future__ import annotations
 
 import argparse
-from math import inf
-from typing import TypeVar
 
+from bot.cli.options.values import count, integer, number, positive, seconds, text
 from bot.i18n.catalog import Catalog
 
-N = TypeVar("N", int, float)
 _DIFF_FORMATS = ("terminal", "markdown", "json")
 
 
@@ -152,46 +150,3 @@ def _add_baselines_options(parser: argparse.ArgumentParser, words: Catalog) -> N
     add = parser.add_argument
     add("--store", default="baselines", metavar="DIR", help=words("logprobs.baselines-store"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))
-
-
-def integer(text: str) -> int:
-    """A number of 64 bits, for argparse: JSON readers take no larger one."""
-    value = int(text)
-    return _require(value, abs(value) < 1 << 63)
-
-
-def count(text: str) -> int:
-    """A number from 0 on, for argparse."""
-    value = integer(text)
-    return _require(value, value >= 0)
-
-
-def positive(text: str) -> int:
-    """A number from 1 on, for argparse."""
-    value = integer(text)
-    return _require(value, value > 0)
-
-
-def number(text: str) -> float:
-    """A finite number from 0 on, for argparse."""
-    value = float(text)
-    return _require(value, 0 <= value < inf)
-
-
-def seconds(text: str) -> float:
-    """A finite number above 0, for argparse."""
-    value = float(text)
-    return _require(value, 0 < value < inf)
-
-
-def _require(value: N, fits: bool) -> N:
-    """`value` where it fits; argparse turns the ValueError into its own sentence."""
-    if not fits:
-        raise ValueError(value)
-    return value
-
-
-def text(text: str) -> str:
-    """What JSON can hold, for argparse: bytes of the command line that are not UTF-8 cannot."""
-    text.encode("utf-8")
-    return text

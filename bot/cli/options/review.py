@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
+from bot.cli.options.values import positive
 from bot.formats import FORMATS
 from bot.i18n.catalog import Catalog
 
@@ -68,27 +69,19 @@ def add_try_options(parser: argparse.ArgumentParser, words: Catalog) -> None:
     """The options of `specbot try`."""
     add = parser.add_argument
     add("target", nargs="?", default=".", metavar="REPOSITORY", help=words("cli.try-target"))
-    add("--last", type=_positive, default=50, metavar="N", help=words("cli.try-last"))
+    add("--last", type=positive, default=50, metavar="N", help=words("cli.try-last"))
     add("--until", metavar="DAY", help=words("cli.try-until"))
     add("--path", action="append", default=[], metavar="GLOB", help=words("cli.try-path"))
     add(
         "-j",
         "--jobs",
-        type=_positive,
+        type=positive,
         default=os.cpu_count() or 1,
         metavar="N",
         help=words("cli.try-jobs"),
     )
     add("--format", choices=_TRIAL_FORMATS, default="terminal", help=words("cli.format"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))
-
-
-def _positive(text: str) -> int:
-    """A number above 0, for argparse."""
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
 
 
 def add_rules_options(parser: argparse.ArgumentParser, words: Catalog) -> None:
