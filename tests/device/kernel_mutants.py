@@ -11,7 +11,6 @@ What is left is printed, for a person to say which are no mistakes.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import subprocess
@@ -33,6 +32,7 @@ from bot.pipeline import open_change
 from bot.reports.device_run import PASSED, MutantResult, SideBuild, SourceBuild
 from checks.core.change import ChangeSet, PullRequest
 from kernels.emulator.rewrite.text import UnbalancedBracket, closing, mask
+from tests.device.arguments import make_parser, write_result
 
 ROOT = Path(__file__).resolve().parents[2]
 _FUNCTION = re.compile(r"\b(?:__global__|__device__)\b[^;{}]*\{")
@@ -157,13 +157,10 @@ def show(judgements: Sequence[Judgement]) -> str:
 
 def main() -> int:
     """Print the counts and survivors, and write all of it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repo", type=Path, required=True)
-    parser.add_argument("--head", default="HEAD")
+    parser = make_parser(__doc__)
     parser.add_argument("--paths", action="append", default=[])
     parser.add_argument("--kernels", type=int, default=10)
     parser.add_argument("--each", type=int, default=12)
-    parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     git = Git(args.repo)
     compared = resolve(git, args.head, args.head, merge_base=False)
@@ -175,9 +172,8 @@ def main() -> int:
         measurement = Measurement(args.repo.resolve(), compared.head, Path(name).resolve())
         for judgement in measurement.judge_all(change, args.paths, args.kernels, args.each):
             judgements.append(judgement)
-            if args.output:
-                data = {"head": compared.head, "mutants": [asdict(j) for j in judgements]}
-                args.output.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+            data = {"head": compared.head, "mutants": [asdict(j) for j in judgements]}
+            write_result(data, args.output)
     sys.stdout.write(show(judgements))
     return 0
 

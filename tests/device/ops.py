@@ -8,7 +8,6 @@ called.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import subprocess
@@ -16,6 +15,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+from tests.device.arguments import make_parser, write_result
 
 ROOT = Path(__file__).resolve().parents[2]
 _OUTCOMES = ("passed", "failed", "not_run")
@@ -97,19 +98,15 @@ def show(result: dict[str, Any]) -> str:
 
 def main() -> int:
     """Print the counts, and write all of it where that is asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repo", type=Path, required=True)
-    parser.add_argument("--head", default="HEAD")
+    parser = make_parser(__doc__)
     parser.add_argument("--paths", action="append", default=[])
     parser.add_argument("--cases", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=180.0)
-    parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     options = [f"--paths={path}" for path in args.paths]
     options += ["--cases", str(args.cases), "--timeout", str(args.timeout)]
     result = summary(report_of(args.repo.resolve(), args.head, options))
-    if args.output:
-        args.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    write_result(result, args.output)
     sys.stdout.write(show(result))
     return 0
 

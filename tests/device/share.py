@@ -8,8 +8,6 @@ libraries that its headers include, or because the emulator refused it by that n
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
 import sys
 import tempfile
@@ -26,6 +24,7 @@ from checks.core.change import PullRequest
 from kernels.emulator.compiler import RUNTIME
 from kernels.emulator.includes import SourceRefused, collect
 from kernels.emulator.rewrite.text import mask
+from tests.device.arguments import make_parser, write_result
 
 _WORDS = re.compile(r"\b(?:wmma|nvcuda|wgmma|mma|cutlass|cute|__asm__|asm)\b|\bmma_")
 _LIBRARIES = re.compile(r"#\s*include\s*[<\"](?:cutlass|cute|mma)\b")
@@ -96,15 +95,11 @@ def show(result: dict[str, Any]) -> str:
 
 def main() -> int:
     """Print the counts, and write all of it where that is asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repo", type=Path, required=True)
-    parser.add_argument("--head", default="HEAD")
+    parser = make_parser(__doc__)
     parser.add_argument("--under", action="append", default=[])
-    parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     result = measure(args.repo, args.head, args.under)
-    if args.output:
-        args.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    write_result(result, args.output)
     sys.stdout.write(show(result))
     return 0
 
