@@ -14,6 +14,7 @@ from bot.errors import UserError
 
 EXTRAS = {
     "ci": ("defusedxml", "github", "httpx", "junitparser", "numpy", "sqlalchemy"),
+    "device": ("numpy", "pytest"),
     "github": ("github", "httpx"),
     "kernels": ("numpy", "safetensors", "torch", "triton"),
     "logprobs": ("httpx", "numpy", "orjson", "safetensors"),

@@ -28,7 +28,7 @@ compile service pyproject.toml --extra service --constraint requirements/build.t
 compile base pyproject.toml --constraint requirements/service.txt
 compile action pyproject.toml --extra github --constraint requirements/service.txt
 compile dev pyproject.toml --extra dev --constraint requirements/service.txt --constraint requirements/build.txt
-compile kernels requirements/kernels.in pyproject.toml --extra kernels \
+compile kernels requirements/kernels.in pyproject.toml --extra kernels --extra device \
     --constraint requirements/dev.txt --constraint requirements/build.txt
 
 if grep -nE '://|file:|index-url|find-links|^/' requirements/*.txt; then

@@ -59,7 +59,9 @@ _COMMANDS = {
         # It reads files of results, and runs nothing.
         extra_of_action={"diff": "logprobs"},
     ),
-    "device": _Command("device", "device.help", add_actions=device.add_device_actions),
+    "device": _Command(
+        "device", "device.help", add_actions=device.add_device_actions, extra="device"
+    ),
     "logprobs": _Command(
         "logprobs", "cli.logprobs", add_actions=logprobs.add_logprobs_actions, extra="logprobs"
     ),

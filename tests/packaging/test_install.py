@@ -112,6 +112,7 @@ def test_it_explains_a_change_in_the_terminal(base: Path, example: Path, tmp_pat
         ("ci report run", "ci"),
         ("ci collect --pr owner/name#1 -o run", "ci"),
         ("logprobs diff a b", "logprobs"),
+        ("device test --head head", "device"),
         ("kernels run -o results", "kernels"),
         ("kernels diff a b", "logprobs"),
         ("serve", "service"),
