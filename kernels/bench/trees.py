@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from ..cases._case import VOCAB
-from ..tree import Strategy, TreeInputs, build_tree, verify_tree
+from ..tree import Strategy, TreeCandidates, TreeInputs, build_tree, verify_tree
 from .inputs import random_logits
 from .workload import Call, Workload
 
@@ -65,11 +65,16 @@ def _build(requests: int, nodes: int) -> Workload:
         scores, parents = torch.cat(levels, dim=1), torch.cat(blocks, dim=1)
         tokens = torch.randint(0, VOCAB, scores.shape, generator=gen, device="cuda")
         lens = torch.full((requests,), 500, dtype=torch.int32, device="cuda")
-        return {
-            "ours": lambda: build_tree(
-                scores, tokens, parents, tokens[:, 0], lens, topk=TOPK, draft_token_num=nodes
-            )
-        }
+        inputs = TreeCandidates(
+            scores=scores,
+            tokens=tokens,
+            parent_list=parents,
+            verified_id=tokens[:, 0],
+            seq_lens=lens,
+            topk=TOPK,
+            draft_token_num=nodes,
+        )
+        return {"ours": lambda: build_tree(inputs)}
 
     size = requests * (candidates * 12 + nodes * nodes + nodes * 40)
     return Workload(f"tree of {nodes} built, {requests} requests", "tree", size, build)

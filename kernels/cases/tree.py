@@ -8,7 +8,7 @@ from functools import partial
 import torch
 
 from kernels.cases._case import CLOSE, SURE, VOCAB, Case, Given, Inputs, Outputs
-from kernels.tree import Strategy, TreeInputs, build_tree, verify_tree
+from kernels.tree import Strategy, TreeCandidates, TreeInputs, build_tree, verify_tree
 from kernels.tree.reference import build_reference, verify_tree_reference
 from kernels.verify import CHUNK
 
@@ -76,11 +76,11 @@ def _judged(device: torch.device, *, strategy: Strategy) -> Given:
 
 
 def _build(given: Given) -> Outputs:
-    return vars(build_tree(**given))
+    return vars(build_tree(TreeCandidates(**given)))
 
 
 def _build_reference(given: Given) -> Outputs:
-    return dict(zip(NAMES, build_reference(**given), strict=True))
+    return dict(zip(NAMES, build_reference(TreeCandidates(**given)), strict=True))
 
 
 def _verify(given: Given) -> Outputs:

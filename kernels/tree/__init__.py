@@ -15,22 +15,20 @@ import torch
 from .._dispatch import use_triton
 from .._launch import launcher_of
 from .._random import CHUNK
-from .._validate import FLOAT32, INT64, INTS, Args
 from ..verify.strategy import Strategy
-from .inputs import MOST_NODES, TreeInputs
+from .inputs import MOST_NODES, TreeCandidates, TreeInputs
 from .reference import build_reference, verify_tree_reference
 
 __all__ = [
     "MOST_NODES",
     "Strategy",
     "Tree",
+    "TreeCandidates",
     "TreeInputs",
     "VerifiedTree",
     "build_tree",
     "verify_tree",
 ]
-
-MOST_CANDIDATES = 4096
 
 
 @dataclass(frozen=True)
@@ -60,42 +58,22 @@ class VerifiedTree:
     accept_num: torch.Tensor
 
 
-def build_tree(
-    scores: torch.Tensor,
-    tokens: torch.Tensor,
-    parent_list: torch.Tensor,
-    verified_id: torch.Tensor,
-    seq_lens: torch.Tensor,
-    *,
-    topk: int,
-    draft_token_num: int,
-) -> Tree:
-    """The best ``draft_token_num - 1`` candidates of each request and its last token, as a tree.
+def build_tree(inputs: TreeCandidates) -> Tree:
+    """The best candidates of each request and its last token, as a tree.
 
-    scores      float32 [B, M]    of each candidate, and never more than its parent's: what the
-                                  draft model thinks of the whole path
-    tokens      int64 [B, M]      candidates come ``topk`` together, continuations of one parent
-    parent_list int64 [B, P]      the candidate that the j-th ``topk`` continue; column 0 is not
-                                  looked at, for the first ones continue the root; P at least
-                                  M / topk
-    verified_id int64 [B]         the last token that stands
-    seq_lens    int32/int64 [B]   its position
+    Best by (score descending, place ascending). Nodes keep the order of the candidates. A candidate
+    whose parent was not chosen or comes after it is no node, nor is what hangs on it.
 
-    Best by (score descending, place ascending); NaN is the worst. Nodes keep the order of the
-    candidates. A candidate whose parent was not chosen or comes after it is no node, nor is what
-    hangs on it.
-
-    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
+    Raises TypeError or ValueError, naming shape, dtype and device, for inputs that do not fit
     together.
     """
-    given = (scores, tokens, parent_list, verified_id, seq_lens, topk, draft_token_num)
-    launch = launcher_of("tree.build_tree", given)
-    launch.check_once(lambda: _check_build(*given))
-    if use_triton("tree.build_tree", scores.device):
+    launch = launcher_of("tree.build_tree", vars(inputs).values())
+    launch.check_once(inputs.check)
+    if use_triton("tree.build_tree", inputs.scores.device):
         from .build import build_triton
 
-        return Tree(*build_triton(*given, launch=launch))
-    return Tree(*build_reference(*given))
+        return Tree(*build_triton(inputs, launch=launch))
+    return Tree(*build_reference(inputs))
 
 
 def verify_tree(inputs: TreeInputs) -> VerifiedTree:
@@ -122,29 +100,3 @@ def verify_tree(inputs: TreeInputs) -> VerifiedTree:
 
         return VerifiedTree(*verify_tree_triton(inputs, chunk=CHUNK, launch=launch))
     return VerifiedTree(*verify_tree_reference(inputs, chunk=CHUNK)[:3])
-
-
-def _check_build(
-    scores: object,
-    tokens: object,
-    parent_list: object,
-    verified_id: object,
-    seq_lens: object,
-    topk: int,
-    draft_token_num: int,
-) -> None:
-    args = Args("tree.build_tree")
-    args.tensor("scores", scores, ("B", "M"), FLOAT32)
-    args.tensor("tokens", tokens, ("B", "M"), INT64)
-    args.tensor("parent_list", parent_list, ("B", "P"), INT64)
-    args.tensor("verified_id", verified_id, ("B",), INT64)
-    args.tensor("seq_lens", seq_lens, ("B",), INTS)
-    args.integer("topk", topk, 1, MOST_CANDIDATES)
-    candidates = args.sizes["M"]
-    if candidates > MOST_CANDIDATES:
-        raise args.fail(f"at most {MOST_CANDIDATES} candidates, got M={candidates}")
-    args.integer("draft_token_num", draft_token_num, 1, min(MOST_NODES, candidates + 1))
-    if args.sizes["P"] * topk < candidates:
-        raise args.fail(
-            f"parent_list must have a column for each {topk} of {candidates} candidates"
-        )

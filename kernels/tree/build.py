@@ -8,6 +8,7 @@ import triton.language as tl
 
 from .._device import after_another, come_before, wait_for_another
 from .._launch import Launcher
+from .inputs import TreeCandidates
 
 # Candidates that all others are compared with at a time.
 TOGETHER = 16
@@ -15,30 +16,23 @@ WARPS = 8
 
 
 def build_triton(
-    scores: torch.Tensor,
-    tokens: torch.Tensor,
-    parent_list: torch.Tensor,
-    verified_id: torch.Tensor,
-    seq_lens: torch.Tensor,
-    topk: int,
-    draft_token_num: int,
-    *,
-    launch: Launcher | None = None,
+    inputs: TreeCandidates, *, launch: Launcher | None = None
 ) -> tuple[torch.Tensor, ...]:
     """The fields of ``kernels.tree.Tree``."""
-    batch, nodes = scores.shape[0], draft_token_num
-    made = torch.empty(5, batch, nodes, dtype=torch.int64, device=scores.device)
-    mask = torch.empty(batch, nodes, nodes, dtype=torch.bool, device=scores.device)
+    (batch, candidates), nodes = inputs.scores.shape, inputs.draft_token_num
+    device = inputs.scores.device
+    made = torch.empty(5, batch, nodes, dtype=torch.int64, device=device)
+    mask = torch.empty(batch, nodes, nodes, dtype=torch.bool, device=device)
     if batch == 0:
         return (*made, mask)
     launch = launch or Launcher()
-    candidates = scores.shape[1]
     launch(
         _build_kernel, batch,
         (
-            (scores, *scores.stride()), (tokens, *tokens.stride()),
-            (parent_list, *parent_list.stride()), verified_id.contiguous(), seq_lens.contiguous(),
-            tuple(made), mask, candidates, topk, nodes,
+            (inputs.scores, *inputs.scores.stride()), (inputs.tokens, *inputs.tokens.stride()),
+            (inputs.parent_list, *inputs.parent_list.stride()),
+            inputs.verified_id.contiguous(), inputs.seq_lens.contiguous(),
+            tuple(made), mask, candidates, inputs.topk, nodes,
         ),
         lambda: {
             "CANDIDATES": triton.next_power_of_2(candidates),

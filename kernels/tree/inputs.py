@@ -1,4 +1,5 @@
-"""What ``verify_tree`` is given: every argument once, with its shape, its type and its meaning."""
+"""What ``build_tree`` and ``verify_tree`` are given: every argument once, with its shape, its type
+and its meaning."""
 
 from __future__ import annotations
 
@@ -6,10 +7,53 @@ from dataclasses import dataclass
 
 import torch
 
-from .._validate import BOOL, FLOAT32, INT64, LOGITS, Args, optional, tensor
+from .._validate import BOOL, FLOAT32, INT64, INTS, LOGITS, Args, optional, tensor
 from ..verify.strategy import Strategy
 
 MOST_NODES = 256
+MOST_CANDIDATES = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeCandidates:
+    """What a draft model proposes, to make trees of.
+
+    Letters are sizes: B requests, M candidates, P parents. A tensor may have any strides.
+    """
+
+    # Of each candidate, and never more than its parent's: what the draft model thinks of the whole
+    # path. NaN is the worst.
+    scores: torch.Tensor = tensor("B", "M", dtypes=FLOAT32)
+
+    # Candidates come ``topk`` together, continuations of one parent.
+    tokens: torch.Tensor = tensor("B", "M", dtypes=INT64)
+
+    # The candidate that the j-th ``topk`` continue; column 0 is not looked at, for the first ones
+    # continue the root. P is at least M / topk.
+    parent_list: torch.Tensor = tensor("B", "P", dtypes=INT64)
+
+    # The last token that stands, and its position.
+    verified_id: torch.Tensor = tensor("B", dtypes=INT64)
+    seq_lens: torch.Tensor = tensor("B", dtypes=INTS)
+
+    topk: int
+
+    # N, the nodes of a tree: the root and the best ``draft_token_num - 1`` candidates
+    draft_token_num: int
+
+    def check(self) -> None:
+        """Raises TypeError or ValueError, naming shape, dtype and device, for what does not fit."""
+        args = Args("tree.build_tree")
+        args.fields(self)
+        args.integer("topk", self.topk, 1, MOST_CANDIDATES)
+        candidates = args.sizes["M"]
+        if candidates > MOST_CANDIDATES:
+            raise args.fail(f"at most {MOST_CANDIDATES} candidates, got M={candidates}")
+        args.integer("draft_token_num", self.draft_token_num, 1, min(MOST_NODES, candidates + 1))
+        if args.sizes["P"] * self.topk < candidates:
+            raise args.fail(
+                f"parent_list must have a column for each {self.topk} of {candidates} candidates"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,34 +7,26 @@ import torch
 from .._logits import probabilities
 from .._random import ACCEPT, RECOVER, draw, uniforms
 from ..verify.strategy import Strategy
-from .inputs import TreeInputs
+from .inputs import TreeCandidates, TreeInputs
 
 
-def build_reference(
-    scores: torch.Tensor,  # float32 [B, M]
-    tokens: torch.Tensor,  # int64 [B, M]
-    parent_list: torch.Tensor,  # int64 [B, P]
-    verified_id: torch.Tensor,  # int64 [B]
-    seq_lens: torch.Tensor,  # int [B]
-    topk: int,
-    draft_token_num: int,
-) -> tuple[torch.Tensor, ...]:
+def build_reference(given: TreeCandidates) -> tuple[torch.Tensor, ...]:
     """The fields of ``kernels.tree.Tree``, request by request."""
-    batch, nodes, device = scores.shape[0], draft_token_num, scores.device
+    batch, nodes, device = given.scores.shape[0], given.draft_token_num, given.scores.device
     none = torch.full((batch, nodes), -1, dtype=torch.int64)
     draft_tokens, parents, first, sibling = none.clone(), none.clone(), none.clone(), none.clone()
-    positions = seq_lens.long().cpu()[:, None].repeat(1, nodes)
+    positions = given.seq_lens.long().cpu()[:, None].repeat(1, nodes)
     mask = torch.zeros(batch, nodes, nodes, dtype=torch.bool)
     for b in range(batch):
-        chosen = _best(scores[b], nodes - 1)
-        draft_tokens[b, 0] = verified_id[b]
+        chosen = _best(given.scores[b], nodes - 1)
+        draft_tokens[b, 0] = given.verified_id[b]
         mask[b] = torch.eye(nodes, dtype=torch.bool)
         youngest: dict[int, int] = {}  # of each node's children so far
         for i, candidate in enumerate(chosen, start=1):
-            parent = _parent(candidate, chosen[: i - 1], parent_list[b], topk)
+            parent = _parent(candidate, chosen[: i - 1], given.parent_list[b], given.topk)
             if parent < 0 or (parent > 0 and int(parents[b, parent]) < 0):
                 continue
-            draft_tokens[b, i] = tokens[b, candidate]
+            draft_tokens[b, i] = given.tokens[b, candidate]
             parents[b, i] = parent
             mask[b, i] |= mask[b, parent]
             positions[b, i] = positions[b, parent] + 1

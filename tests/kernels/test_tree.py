@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kernels.sampling.reference import sample_reference
-from kernels.tree import Strategy, TreeInputs, build_tree, verify_tree
+from kernels.tree import Strategy, TreeCandidates, TreeInputs, build_tree, verify_tree
 from kernels.tree.reference import build_reference, verify_tree_reference
 from kernels.verify.inputs import VerifyInputs
 from kernels.verify.reference import verify_reference
@@ -90,8 +90,10 @@ def candidates_of(case: Grown) -> dict[str, object]:
 
 def check_build(case: Grown) -> None:
     given = candidates_of(case)
-    got = build_tree(**given)
-    for name, want in zip(NAMES, build_reference(**for_the_law(given)), strict=True):
+    got = build_tree(TreeCandidates(**given))
+    for name, want in zip(
+        NAMES, build_reference(TreeCandidates(**for_the_law(given))), strict=True
+    ):
         same(name, getattr(got, name), want)
 
 
@@ -414,7 +416,7 @@ def test_candidates_that_do_not_fit_are_refused(change: dict, error: type, text:
         "draft_token_num": 3,
     }
     with pytest.raises(error, match=text):
-        build_tree(**given | change)
+        build_tree(TreeCandidates(**given | change))
 
 
 @gpu_only
@@ -428,19 +430,19 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
             )
         )  # fmt: skip
 
-    def grown(batch: int) -> dict[str, object]:
-        return candidates_of(Grown(batch, 4, 3, 16, "falling", False, 3))
+    def grown(batch: int) -> TreeCandidates:
+        return TreeCandidates(**candidates_of(Grown(batch, 4, 3, 16, "falling", False, 3)))
 
     given, candidates = judged(3), grown(3)
     assert_no_sync(lambda: verify_tree(given))
-    assert_no_sync(lambda: build_tree(**candidates))
+    assert_no_sync(lambda: build_tree(candidates))
     assert_graph_replays(lambda: verify_tree(given).accept_tokens)
-    assert_graph_replays(lambda: build_tree(**candidates).parents)
+    assert_graph_replays(lambda: build_tree(candidates).parents)
     trees = {batch: judged(batch) for batch in (3, 1, 2, 16, 17)}
     for kernel in (walk._tree_stats_kernel, walk._walk_kernel):
         assert_no_recompilation(kernel, lambda n: verify_tree(trees[n]), trees)
     sizes = {batch: grown(batch) for batch in (3, 1, 2, 16, 17)}
-    assert_no_recompilation(build._build_kernel, lambda n: build_tree(**sizes[n]), sizes)
+    assert_no_recompilation(build._build_kernel, lambda n: build_tree(sizes[n]), sizes)
 
 
 @gpu_only
