@@ -217,6 +217,17 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
     return build(tmp_path_factory.mktemp("example") / "repo")
 
 
+def dry_run(example: Example, directory: Path) -> bytes:
+    """What the command line prints of the example's pull request, as a review for GitHub."""
+    body = directory / "body.md"
+    body.write_text(example.body)
+    what = ["--repo", example.repo, "--base", example.base, "--head", example.head]
+    words = ["--title", example.title, "--body-file", body, "--target-branch", "main"]
+    form = ["--format", "github", "--lang", "en", "--fail-on", "never"]
+    command = [sys.executable, "-m", "bot", "review", *what, *words, *form]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+
+
 def ended(repo: Repository, sha: str) -> bool:
     """Whether the check run of commit `sha` has ended."""
     return any(c.head_sha == sha and c.status == "completed" for c in repo.check_runs)

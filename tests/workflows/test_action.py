@@ -21,7 +21,7 @@ from bot.errors import UserError
 from bot.github.own_comments import PullPlace
 from tests.fake_github import Answer, people, shapes
 from tests.fake_github.state import Pull, Repository, Token
-from tests.workflows.conftest import ROOT, SMALL_HEAD
+from tests.workflows.conftest import ROOT, SMALL_HEAD, dry_run
 
 
 class Workflow:
@@ -106,36 +106,7 @@ def pull(fake, workflow, example) -> Pull:
 def test_the_review_of_the_dry_run_is_posted_once(fake, workflow, pull, example, tmp_path):
     done, summary = workflow.run(pull, "--lang=en")
     assert (done.returncode, done.stderr) == (1, "")
-    (tmp_path / "body.md").write_text(example.body)
-    command = [
-        sys.executable,
-        "-m",
-        "bot",
-        "review",
-        "--repo",
-        example.repo,
-        "--base",
-        example.base,
-    ]
-    command += [
-        "--head",
-        example.head,
-        "--title",
-        example.title,
-        "--body-file",
-        tmp_path / "body.md",
-    ]
-    command += [
-        "--target-branch",
-        "main",
-        "--format",
-        "github",
-        "--lang",
-        "en",
-        "--fail-on",
-        "never",
-    ]
-    printed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+    printed = dry_run(example, tmp_path)
     (review,) = pull.reviews
     assert json.dumps(review.payload, ensure_ascii=False, indent=2).encode() + b"\n" == printed
     assert len(pull.threads) > 5

@@ -6,8 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +13,7 @@ import httpx
 import pytest
 
 from tests.fake_github import Answer, people, state
-from tests.workflows.conftest import ROOT, SMALL_BASE, SMALL_HEAD, ended, until
+from tests.workflows.conftest import SMALL_BASE, SMALL_HEAD, dry_run, ended, until
 
 
 def test_the_review_is_what_the_dry_run_prints(live, running, example, tmp_path):
@@ -23,36 +21,7 @@ def test_the_review_is_what_the_dry_run_prints(live, running, example, tmp_path)
     repo.git.adopt(example.repo, main=example.base, feature=example.head)
     pull = people.open_pull(live, repo, "feature", title=example.title, body=example.body)
     until(lambda: ended(repo, pull.head_sha))
-    (tmp_path / "body.md").write_text(example.body)
-    command = [
-        sys.executable,
-        "-m",
-        "bot",
-        "review",
-        "--repo",
-        example.repo,
-        "--base",
-        example.base,
-    ]
-    command += [
-        "--head",
-        example.head,
-        "--title",
-        example.title,
-        "--body-file",
-        tmp_path / "body.md",
-    ]
-    command += [
-        "--target-branch",
-        "main",
-        "--format",
-        "github",
-        "--lang",
-        "en",
-        "--fail-on",
-        "never",
-    ]
-    printed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+    printed = dry_run(example, tmp_path)
     (review,) = pull.reviews
     posted = json.dumps(review.payload, ensure_ascii=False, indent=2) + "\n"
     assert _without_links(posted) == _without_links(printed.decode())
