@@ -1,16 +1,11 @@
-"""The code's own measures, beside those of any other Python package: a mirror, not a gate.
-
-    python -m tests.mirror [FOLDER ...]
-
-Without a folder it measures `checks`, `bot` and `kernels`. Measured beside: folders of other
-projects.
-"""
+"""`python -m tests.mirror`: the code's own measures, beside those of any other Python package: a
+mirror, not a gate."""
 
 from __future__ import annotations
 
+import argparse
 import ast
 import io
-import sys
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
@@ -131,7 +126,19 @@ def rows(measures: Measures) -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    folders = [Path(name) for name in sys.argv[1:] or OWN]
+    parser = argparse.ArgumentParser(prog="python -m tests.mirror", description=__doc__)
+    parser.add_argument(
+        "folders",
+        nargs="*",
+        type=Path,
+        default=[Path(name) for name in OWN],
+        metavar="FOLDER",
+        help=f"a Python package, of another project too (default: {' '.join(OWN)})",
+    )
+    folders = parser.parse_args().folders
+    for folder in folders:
+        if not any(folder.rglob("*.py")):
+            parser.error(f"there is no Python in {folder}")
     columns = [dict(rows(measure(folder))) for folder in folders]
     print(" " * 44 + "".join(f"{folder.name:>14}" for folder in folders))
     for name in columns[0]:
