@@ -123,8 +123,7 @@ class App:
 
     def client(self, installation: int, repository: int, permissions: Mapping[str, str]) -> Client:
         """A client for one repository that may do what `permissions` say."""
-        token = Auth.Token(self.token(installation, repository, permissions))
-        return Client(self.endpoint.api, token, self._pace(installation), self._cache)
+        return self._client_with_token(installation, repository, permissions)
 
     def client_if_granted(
         self, installation: int, repository: int, permissions: Mapping[str, str]
@@ -139,8 +138,19 @@ class App:
 
     def listing(self, installation: int) -> Client:
         """A client that may list the installation's repositories and nothing else."""
-        token = Auth.Token(self.token(installation, None, {"metadata": "read"}))
-        return Client(self.endpoint.api, token, self._pace(installation), self._cache)
+        return self._client_with_token(installation, None, {"metadata": "read"})
+
+    def _client_with_token(
+        self, installation: int, repository: int | None, permissions: Mapping[str, str]
+    ) -> Client:
+        token = self.token(installation, repository, permissions)
+
+        def renew() -> Auth.Auth:
+            self._forget(token)
+            return Auth.Token(self.token(installation, repository, permissions))
+
+        pace = self._pace(installation)
+        return Client(self.endpoint.api, Auth.Token(token), pace, self._cache, renew=renew)
 
     def _pace(self, installation: int) -> RateLimiter:
         with self._lock:
@@ -160,6 +170,12 @@ class App:
                 token = self._new_token(installation, repository, permissions)
                 self._tokens[key] = token
             return token.value
+
+    def _forget(self, refused: str) -> None:
+        """Use a token no longer that GitHub refused: it was taken back, or our clock is wrong."""
+        with self._lock:
+            kept = {key: token for key, token in self._tokens.items() if token.value != refused}
+            self._tokens = kept
 
     def _new_token(
         self, installation: int, repository: int | None, permissions: Mapping[str, str]

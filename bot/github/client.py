@@ -1,9 +1,10 @@
 """Requests to GitHub's API, through PyGithub, with the waiting that GitHub asks for.
 
 What is repeated, and when: an answer that says "not now" (403 or 429 with a limit's headers) for
-every request, since it had no effect; a broken connection or a 5xx only where a second time does no
-harm. A request that adds something and may have had its effect raises `UncertainWrite`: who sent it
-looks whether it did.
+every request, since it had no effect; the same, once and with a new token, where GitHub does not
+know the token; a broken connection or a 5xx only where a second time does no harm. A request that
+adds something and may have had its effect raises `UncertainWrite`: who sent it looks whether it
+did.
 
 What was read is kept with its ETag: GitHub does not count a question whose answer is still the
 same.
@@ -37,6 +38,8 @@ _NEXT = re.compile(r'<([^>]+)>; rel="next"')
 _HARMLESS = ("GET", "PATCH", "PUT", "DELETE")
 
 
+# GitHub does not know who asks: a token has come to its end, or was taken back.
+UNAUTHORIZED = 401
 # GitHub does not take what a request says.
 UNPROCESSABLE = 422
 
@@ -99,13 +102,16 @@ class Client:
         sleep: Callable[[float], None] = time.sleep,
         *,
         attempts: int = _ATTEMPTS,
+        renew: Callable[[], Auth.Auth] | None = None,
     ) -> None:
-        """`attempts` is how often a request is sent in all; a person who waits wants one."""
+        """`attempts` is how often a request is sent in all; a person who waits wants one. `renew`
+        is asked for another token when GitHub does not know this one any more."""
         self._url = url.rstrip("/")
         self._pace = pace
         self._cache = cache
         self._sleep = sleep
         self._attempts = attempts
+        self._renew = renew
         github = Github(
             auth=auth,
             base_url=self._url,
@@ -206,7 +212,7 @@ class Client:
             if pace:
                 self._pace.wait()
             try:
-                return self._once(method, path, params, body)
+                return self._with_known_token(method, path, params, body)
             except GithubException as error:
                 wait_or_none = _wait(error, attempt, again)
                 if wait_or_none is None:
@@ -225,6 +231,17 @@ class Client:
                 wait = float(2 ** (attempt - 1))
             self._sleep(wait)
         raise AssertionError("the last attempt returns or raises")
+
+    def _with_known_token(
+        self, method: str, path: str, params: Mapping[str, str | int], body: Json | None
+    ) -> tuple[Mapping[str, str], Any]:
+        try:
+            return self._once(method, path, params, body)
+        except GithubException as error:
+            if error.status != UNAUTHORIZED or self._renew is None:
+                raise
+        self._requester = self._requester.withAuth(self._renew())
+        return self._once(method, path, params, body)
 
     def _once(
         self, method: str, path: str, params: Mapping[str, str | int], body: Json | None
@@ -261,10 +278,18 @@ def _limit_wait(error: GithubException, attempt: int) -> float | None:
         return retry_after(headers["retry-after"])
     if headers.get("x-ratelimit-remaining") == "0":
         reset = float(headers.get("x-ratelimit-reset", "0"))
-        return max(0.0, reset - time.time()) + 1.0
+        return max(0.0, reset - _now_there(headers)) + 1.0
     if "secondary rate limit" in _message(error).lower():
         return UNTOLD_WAIT * attempt
     return None
+
+
+def _now_there(headers: Mapping[str, str]) -> float:
+    """The time on GitHub's clock, for ours may be wrong; ours where the answer does not say."""
+    try:
+        return parsedate_to_datetime(headers["date"]).timestamp()
+    except (KeyError, ValueError, OverflowError):
+        return time.time()
 
 
 def retry_after(text: str) -> float:

@@ -236,7 +236,7 @@ def serving(fake: FakeGitHub) -> Iterator[FakeGitHub]:
         log_level="warning",
         lifespan="off",
         timeout_keep_alive=30,
-        date_header=False,
+        date_header=True,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)

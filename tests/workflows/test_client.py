@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import time
 import zipfile
 
 import pytest
@@ -70,6 +71,42 @@ def test_a_dispatch_is_sent_once_whatever_becomes_of_it(client, fake, repo, faul
     with pytest.raises(UncertainWrite):
         client.post(f"{REPO}/actions/workflows/gpu.yml/dispatches", {"ref": "main"})
     assert len(repo.dispatches) == 1
+
+
+def test_a_token_that_was_taken_back_is_replaced(client, fake, repo, slept):
+    fake.tokens.clear()
+    client.post(f"{REPO}/pulls/1/reviews", {"body": "x", "event": "COMMENT"})
+    assert len(fake.repositories["octo/engine"].pulls[1].reviews) == 1
+    assert len(fake.asked("apps/create-installation-access-token")) == 2
+    assert slept == []
+
+
+def test_a_token_that_was_taken_back_is_not_used_by_others(app, client, fake, repo):
+    fake.tokens.clear()
+    assert client.get(f"{REPO}/pulls/1")["number"] == 1
+    other = app.client(fake.installations[0].id, repo.id, dict(PUBLISH) | RUN)
+    assert other.get(f"{REPO}/pulls/1")["number"] == 1
+    assert len(fake.asked("apps/create-installation-access-token")) == 2
+
+
+def test_a_new_token_that_is_refused_too_is_an_error(client, fake, slept):
+    fake.fault("GET", "/pulls/1$", Answer(401, {"message": "Bad credentials"}), times=2)
+    with pytest.raises(GitHubError, match="401"):
+        client.get(f"{REPO}/pulls/1")
+    assert slept == []
+
+
+def test_the_end_of_a_limit_is_read_on_githubs_clock(app, client, fake, slept, monkeypatch):
+    reset = time.time() + 20
+    refusal = Answer(
+        403,
+        {"message": "limit"},
+        {"x-ratelimit-remaining": "0", "x-ratelimit-reset": f"{reset:.0f}"},
+    )
+    fake.fault("GET", "/pulls/1$", refusal)
+    monkeypatch.setattr("bot.github.client.time.time", lambda: reset - 3600)
+    assert client.get(f"{REPO}/pulls/1")["number"] == 1
+    assert len(slept) == 1 and slept[0] < 30
 
 
 def test_a_secondary_limit_is_waited_for_as_long_as_github_says(client, fake, slept):
