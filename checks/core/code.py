@@ -10,7 +10,7 @@ from typing import Any
 from checks.core.words import word_regex
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.lang.ir.stmt import Assign, GuardedStmt
+from checks.lang.ir.stmt import Assign, GuardedStmt, Jump, Raise
 
 _CPP_COMMENT_OR_STRING = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
 _PYTHON_COMMENT_OR_STRING = re.compile(
@@ -64,6 +64,19 @@ def body_code(function: Function, code: str) -> str:
         if depth == 0:
             return code[bracket.end() :]
     return code
+
+
+def is_stub(function: Function) -> bool:
+    """A declaration in the shape of a definition: nothing inside but a constant, `pass`, `...`, or
+    an error."""
+    if any("abstract" in mark for mark in function.marks):
+        return True
+    for stmt in function.body:
+        value = getattr(stmt, "value", None)
+        is_constant = isinstance(value, E.Const) or value == E.Name("...")
+        if not is_constant and not isinstance(stmt, Raise | Jump):
+            return False
+    return True
 
 
 def equal_code(a: Any, b: Any) -> bool:

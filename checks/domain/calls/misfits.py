@@ -10,6 +10,7 @@ from checks.core.change import ChangeSet
 from checks.core.changed import changed_functions
 from checks.core.config import Config
 from checks.core.finding import Side
+from checks.domain.calls.attributes import asks_for_attributes
 from checks.domain.calls.binding import Misfit, find_misfit
 from checks.domain.calls.labels import Misplacement, find_misplacement, left_out
 from checks.domain.calls.sites import CallSite, calls_to_check, sites_in
@@ -89,7 +90,7 @@ class CallComparison:
         target = self._target(site)
         if target is None:
             return
-        implementers = [target, *self._targets.overrides(target)]
+        implementers = [target, *self._targets.overrides(target, site.own_method)]
         fitting = [other for other in implementers if find_misfit(site.call, other.params) is None]
         fault = judge(site.call, target)
         if fault is None:
@@ -139,7 +140,9 @@ class CallComparison:
             before = self._base_targets.of(
                 old_site.call, old_site.function, old_site.unit, old_site.guards
             )
-            for other in (before, *self._base_targets.overrides(before)) if before else ():
+            if before is None:
+                continue
+            for other in (before, *self._base_targets.overrides(before, old_site.own_method)):
                 if find_misfit(old_site.call, other.params) is None:
                     names.add(other.function.qualname)
         return names
@@ -148,6 +151,9 @@ class CallComparison:
         target = self._targets.of(site.call, site.function, site.unit, site.guards)
         if target is not None or not isinstance(site.call.func, E.Attr):
             return target
+        # Where the code asks whether the object has the method, objects of other classes are meant.
+        if asks_for_attributes(site.guards, []):
+            return None
         # A method that the change altered, called on an object of which nothing is known.
         named = self._targets.by_name(site.call.func.name) if self._names_altered(site) else None
         return named if named is not None and self._is_altered(named) else None
@@ -201,7 +207,7 @@ class CallComparison:
             before = self._base_targets.by_name(E.callee(old.call))
         if before is None:
             return None
-        candidates = [before, *self._base_targets.overrides(before)]
+        candidates = [before, *self._base_targets.overrides(before, old.own_method)]
         for candidate in candidates:
             if candidate.function.qualname == target.function.qualname:
                 return judge(old.call, candidate) or True

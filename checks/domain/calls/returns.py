@@ -87,7 +87,7 @@ def wrong_unpackings(change: ChangeSet, config: Config) -> Iterator[WrongUnpacki
         target = targets.of(site.call, site.function, site.unit, site.guards)
         if target is None:
             continue
-        overrides = list(targets.overrides(target))
+        overrides = list(targets.overrides(target, site.own_method))
         counts = {returned_count(other.function) for other in overrides}
         if unpacking.count in counts and returned_count(target.function) != unpacking.count:
             continue

@@ -41,6 +41,15 @@ class CallSite:
         lines = [part.line for part in E.walk(self.call) if part.line]
         return min(lines, default=self.call.line), max(lines, default=self.call.line)
 
+    @property
+    def own_method(self) -> Function | None:
+        """The method in which the call stands, where it calls another of the same object."""
+        match self.call.func:
+            case E.Attr(base=E.Name(id="self")) if self.function.owner:
+                return self.function
+            case _:
+                return None
+
 
 def calls_to_check(change: ChangeSet, config: Config) -> list[CallSite]:
     """The calls in changed functions, and those of functions and classes whose parameters changed.

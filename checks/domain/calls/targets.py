@@ -72,8 +72,9 @@ class CallTargets:
         """The one function of the tree that `call`, standing in `function`, certainly reaches."""
         scope = Scope(function, unit, guards)
         op = op_name(call.func)
-        if op:
-            behind = TorchOps.of_change(self.classes.change, self.classes.side).named(op)
+        if op is not None:
+            ops = TorchOps.of_change(self.classes.change, self.classes.side)
+            behind = None if ops.is_foreign(op[0]) else ops.named(op[1])
             return CallTarget(*behind) if behind is not None else None
         match call.func:
             case E.Name(id=name):
@@ -201,15 +202,19 @@ class CallTargets:
                 return CallTarget(made, owner.unit, 1, receiver) if made is not None else None
         return None
 
-    def overrides(self, target: CallTarget) -> Iterator[CallTarget]:
-        """The methods of subclasses that may run in the place of `target`."""
+    def overrides(self, target: CallTarget, caller: Function | None = None) -> Iterator[CallTarget]:
+        """The methods of subclasses that may run in the place of `target`.
+
+        Where the call stands in the method `caller` of its own object (`self.f()`), a subclass that
+        has another method in the place of `caller` never comes there.
+        """
         receiver = target.receiver
         if receiver is None or receiver.exact or target.function.name == "__init__":
             return
         seen = {(target.unit.path, target.function.start_line)}
         for child in self.classes.subclasses(receiver.ref):
             found = self.classes.method(child, target.function.name)
-            if found is None:
+            if found is None or (caller is not None and not self._runs(child, caller)):
                 continue
             function, owner = found
             place = function.path, function.start_line
@@ -218,6 +223,19 @@ class CallTargets:
                 override = _undecorated(CallTarget(function, owner.unit, 1, ObjectType(child)))
                 if override is not None:
                     yield override
+
+    def _runs(self, ref: ClassRef, method: Function) -> bool:
+        """Whether objects of the class may run `method`: inherited, or called by what replaced
+        it."""
+        found = self.classes.method(ref, method.name)
+        if found is None or (found[0].path, found[0].start_line) == (
+            method.path,
+            method.start_line,
+        ):
+            return True
+        handed_on = re.compile(rf"(super\([^)]*\)|\b{re.escape(method.owner)})\.{method.name}\(")
+        lineage = self.classes.lineage(ref)
+        return any(handed_on.search(owner.unit.text_of(owner.cls)) for owner in lineage.classes)
 
     def by_name(self, name: str) -> CallTarget | None:
         """The only method of this name in the tree: what a call on an unknown object may reach."""

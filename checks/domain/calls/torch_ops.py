@@ -26,6 +26,7 @@ class TorchOps:
     change: ChangeSet
     side: Side = Side.HEAD
     _by_name: dict[str, tuple[Function, SourceFile] | None] = field(default_factory=dict)
+    _foreign: dict[str, bool] = field(default_factory=dict)
 
     @classmethod
     def of_change(cls, change: ChangeSet, side: Side = Side.HEAD) -> TorchOps:
@@ -42,6 +43,23 @@ class TorchOps:
             signatures = {function.params for function, _ in found}
             self._by_name[name] = found[0] if len(signatures) == 1 else None
         return self._by_name[name]
+
+    def is_foreign(self, library: str) -> bool:
+        """Whether `torch.ops.library` is of a package that the tree imports and does not have.
+
+        Its ops may have the names of the tree's own.
+        """
+        if library not in self._foreign:
+            self._foreign[library] = self._is_imported_only(library)
+        return self._foreign[library]
+
+    def _is_imported_only(self, library: str) -> bool:
+        tree = self.change.tree(self.side)
+        statement = re.compile(rf"\s*(import|from)\s+{re.escape(library)}\b")
+        if not any(statement.match(match.text) for match in tree.find(library, "python")):
+            return False
+        is_own = re.compile(rf"(.*/)?{re.escape(library)}(/__init__)?\.py|{re.escape(library)}/.*")
+        return not any(is_own.fullmatch(path) for path in tree.paths())
 
     def _python_functions(self, name: str) -> Iterator[tuple[Function, SourceFile]]:
         patterns = (_OP_FUNCTION, _OP_FUNCTION_BY_POSITION)
@@ -71,12 +89,13 @@ class TorchOps:
                 yield unit
 
 
-def op_name(func: E.Expr) -> str:
-    """`f` for `torch.ops.engine.f` and `torch.ops.engine.f.default`; empty for anything else."""
+def op_name(func: E.Expr) -> tuple[str, str] | None:
+    """`engine` and `f` for `torch.ops.engine.f` and `torch.ops.engine.f.default`."""
     parts = (E.dotted(func) or "").split(".")
     if parts[-1] == "default":
         parts.pop()
-    return parts[3] if len(parts) == 4 and parts[:2] == ["torch", "ops"] else ""
+    is_op = len(parts) == 4 and parts[:2] == ["torch", "ops"]
+    return (parts[2], parts[3]) if is_op else None
 
 
 def schema_names(text: str) -> set[tuple[str, str]]:

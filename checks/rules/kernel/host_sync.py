@@ -23,9 +23,10 @@ return logprobs[:tokens]
 ## Known limits
 
 A tensor is taken for one on the host by its name (`_cpu`, `_host`, `_np`, `_list`) or where the
-function makes it so. Which functions run at every step is known from their names and files. New
-functions are for the pedantic persona: there is no "before", and a proposer that works on the host
-is made so.
+function makes it so. Destructors, functions whose name says that they allocate or free, and C++
+files of weights and of loading are not on the path of a step. Which functions run at every step is
+known from their names and files. New functions are for the pedantic persona: there is no "before",
+and a proposer that works on the host is made so.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from checks.domain.host_waits import COPIES_TO_HOST
 from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.render import source_of
-from checks.lang.ir.stmt import Assign, For, GuardedStmt
+from checks.lang.ir.stmt import Assign, For, GuardedStmt, With
 
 ID = "kernel.host-sync"
 
@@ -64,6 +65,9 @@ _HOST = re.compile(
 )
 _HOST_MODULES = ("np.", "numpy.", "json.")
 _HOST_TYPES = ("len", "list", "dict")
+# What allocates or frees for others is called where something begins or ends.
+_OWNS_MEMORY = re.compile(r"~|alloc|free|create|destroy|finali[sz]e|release|setup")
+_LOADING_FILES = re.compile(r"weight|load|init|alloc|config")
 _DEVICE_CALLS = frozenset(
     {"cudaMalloc", "cudaFree", "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaMemcpy"}
 )
@@ -206,10 +210,15 @@ def _wait_finding(wait: TensorWait, changed: ChangedFunction) -> Finding:
 
 def _device_calls(changed: ChangedFunction) -> Iterator[Finding]:
     """The first allocation or wait that an op newly makes at every call."""
-    if _ONCE.search(changed.head.name.lower()):
+    name = changed.head.name.lower()
+    file = changed.unit.path.rpartition("/")[2].lower()
+    if _ONCE.search(name) or _OWNS_MEMORY.search(name) or _LOADING_FILES.search(file):
         return
+    uncalled = _uncalled_lines(changed)
     for guarded in changed.statements:
         stmt = guarded.stmt
+        if stmt.line in uncalled:
+            continue
         # Under a condition it may be meant for the first call alone.
         if guarded.guards or not changed.touched(stmt.line, stmt.end_line):
             continue
@@ -221,6 +230,28 @@ def _device_calls(changed: ChangedFunction) -> Iterator[Finding]:
                 if isinstance(e, E.Call) and _is_new_device_call(E.callee(e), changed):
                     yield _device_finding(E.callee(e), stmt.line, changed)
                     return
+
+
+def _uncalled_lines(changed: ChangedFunction) -> set[int]:
+    """The lines of lambdas with a name that the function does not call at every run: some are there
+    to print with."""
+    called: set[str] = set()
+    for guarded in changed.statements:
+        if not guarded.guards and not isinstance(guarded.stmt, With):
+            called |= {
+                E.callee(e)
+                for top in expressions_of(guarded.stmt)
+                for e in E.walk(top)
+                if isinstance(e, E.Call)
+            }
+    lines: set[int] = set()
+    for guarded in changed.statements:
+        match guarded.stmt:
+            case With(kind="lambda", items=(E.Name(id=name),)) as body if name not in called:
+                lines.update(range(body.line, body.end_line + 1))
+            case _:
+                pass
+    return lines
 
 
 def _is_new_device_call(name: str, changed: ChangedFunction) -> bool:

@@ -20,7 +20,8 @@ out[threadIdx.x] = total;            // no __syncthreads() in between
 
 ## Known limits
 
-Block-wide helpers are known by their names and taken to hold a barrier. Kernels launched with one
+Block-wide helpers are known by their names and taken to hold a barrier, and so is what a function
+gets as a parameter and calls. Kernels launched with one
 warp need fewer barriers; what is reported is a question.
 """
 
@@ -61,23 +62,27 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for changed in changed_functions(change, config):
         if changed.python or not is_device(changed.head) or not changed.head.clean:
             continue
-        race = _first_race(changed.statements)
+        given = {param.name for param in changed.head.params}
+        race = _first_race(changed.statements, given)
         if race is None:
             continue
-        old = _first_race(changed.base_statements)
+        old = _first_race(changed.base_statements, given)
         if old is None or old.name != race.name:
             yield _finding(race, changed)
 
 
-def _first_race(statements: list[GuardedStmt]) -> SharedRace | None:
-    """The first read, outside its condition, of what one thread wrote since the last barrier."""
+def _first_race(statements: list[GuardedStmt], given: set[str]) -> SharedRace | None:
+    """The first read, outside its condition, of what one thread wrote since the last barrier.
+
+    What the function is given (`given`) and calls may be a barrier.
+    """
     names = shared_variables(statements)
     if not names:
         return None
     per_thread = thread_locals(statements)
     written: dict[str, GuardedStmt] = {}
     for guarded in statements:
-        if _is_meeting_point(guarded):
+        if _is_meeting_point(guarded, given):
             written.clear()
             continue
         for name, write in written.items():
@@ -89,11 +94,14 @@ def _first_race(statements: list[GuardedStmt]) -> SharedRace | None:
     return None
 
 
-def _is_meeting_point(guarded: GuardedStmt) -> bool:
+def _is_meeting_point(guarded: GuardedStmt, given: set[str]) -> bool:
     """Whether the statement holds a barrier, or a call that most likely holds one."""
     for top in expressions_of(guarded.stmt):
-        if any(is_barrier(e) or _is_collective(e) for e in E.walk(top)):
-            return True
+        for e in E.walk(top):
+            if is_barrier(e) or _is_collective(e):
+                return True
+            if isinstance(e, E.Call) and isinstance(e.func, E.Name) and e.func.id in given:
+                return True
     return False
 
 

@@ -21,7 +21,8 @@ gather<<<n, 128>>>(out, rows, offsets);   // no cudaGetLastError() behind either
 
 ## Known limits
 
-Other launches without a check, where nobody in the file checks, are for the pedantic persona.
+Other launches without a check, where nobody in the file checks, are for the pedantic persona. A
+check that callers in the same file make behind the call counts.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def _unchecked_launches(changed: ChangedFunction, change: ChangeSet) -> Iterator
         stmt = launch.stmt
         if changed.touched(stmt.line, stmt.end_line) and launch.kernel not in known:
             new.append(launch)
-    if not new or _CHECKS.search(changed.code):
+    if not new or _CHECKS.search(changed.code) or _callers_check(changed):
         return
     checked_line = _checked_line(changed)
     shared = _shared_tensor(launches)
@@ -100,6 +101,18 @@ def _unchecked_launches(changed: ChangedFunction, change: ChangeSet) -> Iterator
         subject=" ".join(names),
         pedantic=checked_line is None and shared is None,
     )
+
+
+def _callers_check(changed: ChangedFunction) -> bool:
+    """Whether every function of the file that calls this one looks behind the call."""
+    name = changed.head.name
+    seen: list[bool] = []
+    for caller in changed.unit.functions:
+        lines = [call.line for call, _ in calls_of(caller.body) if E.callee(call) == name]
+        if lines and caller != changed.head:
+            rest = changed.unit.text(max(lines), caller.end_line)
+            seen.append(_CHECKS.search(rest) is not None)
+    return bool(seen) and all(seen)
 
 
 def _launches(changed: ChangedFunction) -> Iterator[KernelLaunch]:

@@ -21,8 +21,9 @@ void Save(const Tensor& ids, int rank_id, bool each_rank) {
 ## Known limits
 
 A use is a whole word outside comments and strings. Parameters of methods that other classes define
-under the same name, and parameters that never had an effect, are for the pedantic persona: an
-interface may ask for them, and nobody misses what they did.
+under the same name, parameters that never had an effect, and those of functions other than ops that
+were no switches, are for the pedantic persona: an interface may ask for them, nobody misses what
+they did, or they are only left over.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
-from checks.core.code import body_code
+from checks.core.code import body_code, is_stub
 from checks.core.config import Config
 from checks.core.finding import (
     Confidence,
@@ -47,8 +48,8 @@ from checks.core.finding import (
 from checks.core.words import has_word
 from checks.domain.ops import Ops
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Param, SourceFile
-from checks.lang.ir.stmt import If, Jump, Raise
+from checks.lang.ir.source_file import Param, SourceFile
+from checks.lang.ir.stmt import If
 from checks.rules.kernel._parameter_uses import honouring_copy, passing_call
 from checks.rules.kernel._thread_divergence import is_triton
 
@@ -69,7 +70,7 @@ def _is_judged(changed: ChangedFunction) -> bool:
     head = changed.head
     if not head.clean or _INFERENCE.search(head.name):
         return False
-    return not _is_overloaded(changed) and not _is_stub(head)
+    return not _is_overloaded(changed) and not is_stub(head)
 
 
 def _is_overloaded(changed: ChangedFunction) -> bool:
@@ -80,17 +81,6 @@ def _is_overloaded(changed: ChangedFunction) -> bool:
         if len(unit.functions_named.get(changed.head.qualname, ())) > 1:
             return True
     return False
-
-
-def _is_stub(function: Function) -> bool:
-    """A declaration in the shape of a definition: nothing inside but `pass`, `...`, or an error."""
-    if any("abstract" in mark for mark in function.marks):
-        return True
-    for stmt in function.body:
-        is_constant = isinstance(getattr(stmt, "value", None), E.Const)
-        if not is_constant and not isinstance(stmt, Raise | Jump):
-            return False
-    return True
 
 
 def _unused_parameters(
@@ -163,11 +153,12 @@ def _new_findings(
 
 
 def _concerns_callers(params: list[Param], changed: ChangedFunction, change: ChangeSet) -> bool:
-    """Whether callers notice: they pass it from outside the file, or it was a switch.
+    """Whether callers notice: it is an op's, or it was a switch.
 
-    A helper that mirrors a kernel's parameters worries nobody.
+    A helper that mirrors a kernel's parameters worries nobody, and a value that a rewritten Python
+    function has no need of any more is only left over: so were six of seven that were read.
     """
-    if changed.python or Ops.of(change).of_function(changed.head):
+    if Ops.of(change).of_function(changed.head):
         return True
     scalars = {p.name for p in params if "*" not in p.type and "&" not in p.type}
     for guarded in changed.base_statements:

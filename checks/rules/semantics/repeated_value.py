@@ -22,7 +22,7 @@ step_name = f"prefilled_step_{rank}"      # copied, and one of them was not adap
 
 Only one value each is compared, of assignments that follow each other. A value that is a plain
 name is left out: `end = start` is how loops begin. The `k` of `kSize` is taken for the sign of a
-constant.
+constant, and single letters of names like `BLOCK_M` for dimensions.
 """
 
 from __future__ import annotations
@@ -66,6 +66,9 @@ def _repetitions(first: Stmt, second: Stmt, changed: ChangedFunction) -> Iterato
     if words is None or not _gives_same(first.target, first.value, second.value):
         return
     one, other = words
+    # A word that both targets have the value may have from either.
+    if {one, other} & _shared_words(first.target, second.target):
+        return
     named = set(_words_in(first.value))
     if one in named and other not in named:
         yield _finding(second, first, one, changed)
@@ -102,10 +105,18 @@ def _differing_words(first: E.Expr, second: E.Expr) -> tuple[str, str] | None:
     return pairs[0] if len(pairs) == 1 else None
 
 
+def _shared_words(first: E.Expr, second: E.Expr) -> set[str]:
+    """The words that stand in both targets."""
+    return set(name_parts(E.dotted(first) or "")) & set(name_parts(E.dotted(second) or ""))
+
+
 def _words_in(value: E.Expr) -> Iterator[str]:
     """The words of all names and texts in `value`; those of keywords are the callee's."""
     for part in E.walk(value):
         match part:
+            case E.Name(id=text) | E.Attr(name=text) if text.isupper():
+                # The letter of `BLOCK_M` is a dimension's.
+                yield from (word for word in name_parts(text) if len(word) > 1)
             case E.Name(id=text) | E.Attr(name=text) | E.Unknown(text=text):
                 yield from name_parts(_CONSTANT.sub("", text))
             case E.Const(value=str() as text):

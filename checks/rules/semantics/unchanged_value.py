@@ -21,7 +21,8 @@ if "tie" in config:
 ## Known limits
 
 Attributes that have a setter anywhere in the tree are left out, and so are keys that are no
-literals: a cache moves an entry to its end this way.
+literals: a cache moves an entry to its end this way. So is the only statement of a branch where
+another branch of the same `if` gives the target something else.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from checks.core.changed import changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Severity
 from checks.lang.ir import expr as E
-from checks.lang.ir.stmt import Assign
+from checks.lang.ir.stmt import Assign, If, Stmt, blocks
 
 ID = "semantics.unchanged-value"
 
@@ -41,9 +42,12 @@ ID = "semantics.unchanged-value"
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """One finding for each assignment."""
     for changed in changed_functions(change, config):
+        kept = _lines_of_choices(changed.head.body)
         for guarded in changed.statements:
             stmt = guarded.stmt
             if not isinstance(stmt, Assign) or not changed.touched(stmt.line, stmt.end_line):
+                continue
+            if stmt.line in kept:
                 continue
             # The tree does not say what is awaited.
             if "await" in changed.unit.text(stmt.line, stmt.end_line):
@@ -57,6 +61,35 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
                     confidence=Confidence.HIGH,
                     code=changed.unit.excerpt(stmt.line),
                 )
+
+
+def _lines_of_choices(body: tuple[Stmt, ...]) -> set[int]:
+    """The lines of branches that have nothing else to do, where another branch of the same choice
+    gives the target something: this one says that it stays as it is."""
+    lines: set[int] = set()
+    for block in blocks(body):
+        for stmt in block:
+            if not isinstance(stmt, If):
+                continue
+            arms = list(_arms(stmt))
+            for arm in arms:
+                if len(arm) != 1 or not isinstance(arm[0], Assign):
+                    continue
+                target = arm[0].target
+                others = [part for other in arms if other is not arm for part in other]
+                if any(isinstance(part, Assign) and part.target == target for part in others):
+                    lines.add(arm[0].line)
+    return lines
+
+
+def _arms(choice: If) -> Iterator[tuple[Stmt, ...]]:
+    """The branches of `if`, `elif` and `else`."""
+    yield choice.then
+    match choice.orelse:
+        case (If() as other,):
+            yield from _arms(other)
+        case rest:
+            yield rest
 
 
 def _changes_nothing(stmt: Assign) -> bool:

@@ -3,8 +3,8 @@
 ## What it does
 
 For a class that the change adds, looks at the classes that inherit from the same class of the tree,
-when there are eight of them at least. Reports methods and fields that nine in ten of them have, and
-the new one does not.
+when there are eight of them at least. Reports methods and fields that nine in ten of them have, the
+new one does not, and something in the product reads.
 
 ## Why it matters
 
@@ -21,22 +21,27 @@ class OcrModel(Model):        # 40 of 42 classes that inherit from Model have `m
 
 ## Known limits
 
-Members that the new class inherits from elsewhere count as its own. Why the others have a member is
-not asked: where this one has no need of it the finding is wrong.
+Members that the new class inherits from elsewhere count as its own, and so does what the common
+class does itself: a method with a body, a field with a value in whose place the others each put
+another. Why the others have a member is not asked: where this one has no need of it the finding is
+wrong.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.changed import changed_files
+from checks.core.code import equal_code, is_stub
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.domain.calls.classes import Classes, base_name, place_of
 from checks.eval.interpreter.values import ClassRef
+from checks.lang.ir import expr as E
 
 ID = "sync.missing-member"
 
@@ -63,7 +68,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """One finding for each new class."""
     for ref in _new_classes(change, config):
         for family in _families(ref, change, config):
-            lacking = _lacking(ref, family, change)
+            lacking = _lacking(ref, family, change, config)
             if lacking:
                 yield _finding(ref, family, lacking, change)
                 break
@@ -123,12 +128,49 @@ def _members(ref: ClassRef, parent: ClassRef, classes: Classes) -> set[str]:
     return {name for name in members if not name.startswith("__")}
 
 
-def _lacking(ref: ClassRef, family: _Family, change: ChangeSet) -> list[str]:
+def _lacking(ref: ClassRef, family: _Family, change: ChangeSet, config: Config) -> list[str]:
     classes = Classes.of_change(change)
     if _has_other_foreign_bases(ref, family, classes):
         return []
     own = _members(ref, family.parent, classes)
-    return [name for name in family.usual if name not in own]
+    lacking = [name for name in family.usual if name not in own]
+    lacking = [name for name in lacking if not _is_provided(name, family, classes)]
+    return [name for name in lacking if _is_read(name, change, config)]
+
+
+def _is_provided(name: str, family: _Family, classes: Classes) -> bool:
+    """Whether what the class inherits from `parent` under this name is as good as its own."""
+    found = classes.method(family.parent, name)
+    if found is not None:
+        return not is_stub(found[0])
+    for owner in classes.lineage(family.parent).classes:
+        for constant in owner.unit.constants_of(owner.cls.name):
+            if constant.name == name:
+                is_none = isinstance(constant.value, E.Const) and constant.value.value is None
+                return constant.value is not None and not is_none and not _agree(name, family)
+    return False
+
+
+def _agree(name: str, family: _Family) -> bool:
+    """Whether all siblings that set the field themselves give it the same value."""
+    values: list[E.Expr | None] = []
+    for other in family.siblings:
+        own = other.unit.constants_of(other.cls.name)
+        values += [constant.value for constant in own if constant.name == name]
+    return all(equal_code(value, values[0]) for value in values)
+
+
+def _is_read(name: str, change: ChangeSet, config: Config) -> bool:
+    """Whether code of the product takes the member from an object; that a class hands on to what it
+    inherits, or takes over another's, is no reading."""
+    read = re.compile(rf"(?<!super\(\))\.{re.escape(name)}\b|[\"']{re.escape(name)}[\"']")
+    written = re.compile(rf"\s*{re.escape(name)}\s*(:[^=]*)?=")
+    for match in change.head.find(name, "python"):
+        if config.is_test(match.path) or written.match(match.text):
+            continue
+        if read.search(match.text):
+            return True
+    return False
 
 
 def _has_other_foreign_bases(ref: ClassRef, family: _Family, classes: Classes) -> bool:
