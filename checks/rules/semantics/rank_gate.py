@@ -35,10 +35,12 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Message, Severity
+from checks.core.words import has_word
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.render import source_of
 from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, guarded_statements
 from checks.rules.semantics._gate_changes import GateChange, gate_changes
 from checks.rules.semantics._rank_callers import TENSOR, rank_kind
 from checks.rules.semantics._rank_conditions import asks_rank
@@ -70,9 +72,25 @@ def _foreign_rank(gate_change: GateChange) -> str | None:
 
 
 def _is_widened(gate_change: GateChange) -> bool:
-    if gate_change.closed_rows or gate_change.ignored_flags:
+    if gate_change.closed_rows or gate_change.ignored_flags or _got_a_name(gate_change):
         return False
     return not _moved_to_caller(gate_change.after.function, gate_change.unit)
+
+
+def _got_a_name(gate_change: GateChange) -> bool:
+    """Whether the function asks for the rank under a name now: `self.is_master = rank == 0`."""
+    code = gate_change.unit.text_of(gate_change.after.function)
+    old_code = gate_change.base_unit.text_of(gate_change.before.function)
+    for function in gate_change.unit.functions:
+        for guarded in guarded_statements(function.body):
+            match guarded.stmt:
+                case Assign(target=E.Attr(name=name) | E.Name(id=name), value=value):
+                    is_new = has_word(code, name) and not has_word(old_code, name)
+                    if is_new and value is not None and asks_rank(value):
+                        return True
+                case _:
+                    pass
+    return False
 
 
 def _moved_to_caller(function: Function, unit: SourceFile) -> bool:

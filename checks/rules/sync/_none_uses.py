@@ -77,6 +77,23 @@ def unchecked_use(function: Function, name: str) -> int | None:
     return None
 
 
+def opens_field(function: Function, name: str) -> bool:
+    """Whether the function, whatever the arguments are, opens the field in which it keeps the
+    parameter: `self.size = size`, then `self.size.rows`."""
+    field: E.Expr | None = None
+    for guarded in guarded_statements(function.body):
+        stmt = guarded.stmt
+        if guarded.loops or guarded.guards:
+            continue
+        if isinstance(stmt, Assign) and stmt.value == E.Name(name):
+            field = stmt.target
+        elif field is not None:
+            parts = [part for top in expressions_of(stmt) for part in E.walk(top)]
+            if any(isinstance(part, E.Attr) and part.base == field for part in parts):
+                return True
+    return False
+
+
 def _is_asked_about(name: str, guarded: GuardedStmt) -> bool:
     return any(name in E.names(guard) for guard in guarded.guards)
 

@@ -4,7 +4,7 @@
 
 For a class that the change adds, looks at the classes that inherit from the same class of the tree,
 when there are eight of them at least. Reports methods and fields that nine in ten of them have, the
-new one does not, and something in the product reads.
+new one does not, and something in the product reads without asking (`hasattr`) whether it is there.
 
 ## Why it matters
 
@@ -161,16 +161,19 @@ def _agree(name: str, family: _Family) -> bool:
 
 
 def _is_read(name: str, change: ChangeSet, config: Config) -> bool:
-    """Whether code of the product takes the member from an object; that a class hands on to what it
-    inherits, or takes over another's, is no reading."""
+    """Whether code of the product takes the member from an object without asking whether it is
+    there; that a class hands on to what it inherits, or takes over another's, is no reading."""
+    asked = re.compile(rf"hasattr\([^)]*[\"']{re.escape(name)}[\"']")
     read = re.compile(rf"(?<!super\(\))\.{re.escape(name)}\b|[\"']{re.escape(name)}[\"']")
     written = re.compile(rf"\s*{re.escape(name)}\s*(:[^=]*)?=")
+    is_read = False
     for match in change.head.find(name, "python"):
         if config.is_test(match.path) or written.match(match.text):
             continue
-        if read.search(match.text):
-            return True
-    return False
+        if asked.search(match.text):
+            return False
+        is_read = is_read or read.search(match.text) is not None
+    return is_read
 
 
 def _has_other_foreign_bases(ref: ClassRef, family: _Family, classes: Classes) -> bool:

@@ -42,10 +42,11 @@ from checks.domain.calls.targets import CallTarget, CallTargets, called_name
 from checks.domain.ops import arguments
 from checks.domain.source_search import code_line
 from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function
 from checks.rules.sync._call_rules import ARGUMENT_RULES
 from checks.rules.sync._checked_calls import calls_with_options
 from checks.rules.sync._line_priority import one_per_line
-from checks.rules.sync._none_uses import unchecked_use_through_calls
+from checks.rules.sync._none_uses import opens_field, unchecked_use_through_calls
 
 ID = "sync.unchecked-none"
 
@@ -68,6 +69,8 @@ def _findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
         if target is None or find_misfit(site.call, target.params) is not None:
             continue
         passed = arguments(site.call, tuple(p.name for p in target.params))
+        if _failed_before(target, set(passed), change):
+            continue
         for parameter in target.params:
             if parameter.name in passed or parameter.default != E.Const(None):
                 continue
@@ -76,15 +79,31 @@ def _findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
                 yield _finding(site, parameter.name, target, use, change)
 
 
+def _failed_before(target: CallTarget, passed: set[str], change: ChangeSet) -> bool:
+    """Whether the function opened a field made of a parameter that the call leaves out before the
+    change already: what the call fails of now is no news."""
+    for function in _old_functions(target, change):
+        for parameter in function.params:
+            is_left_out = parameter.name not in passed and parameter.default == E.Const(None)
+            if is_left_out and opens_field(function, parameter.name):
+                return True
+    return False
+
+
+def _old_functions(target: CallTarget, change: ChangeSet) -> list[Function]:
+    """The function as it was before, where the change touches its file."""
+    file = change.changed(target.unit.path)
+    if file is None or not file.base_path:
+        return []
+    unit = change.unit(file.base_path, Side.BASE)
+    return unit.named(target.function.qualname) if unit is not None else []
+
+
 def _is_new(use: Location, name: str, target: CallTarget, change: ChangeSet) -> bool:
     """Whether the change wrote the use, or brought the parameter."""
     if change.touches(use.path, use.start_line, use.end_line):
         return True
-    file = change.changed(target.unit.path)
-    if file is None or not file.base_path:
-        return False
-    old_unit = change.unit(file.base_path, Side.BASE)
-    old_functions = old_unit.named(target.function.qualname) if old_unit is not None else []
+    old_functions = _old_functions(target, change)
     had_parameter = any(p.name == name for function in old_functions for p in function.params)
     return bool(old_functions) and not had_parameter
 
