@@ -137,8 +137,9 @@ def _python_seed(call: E.Call, changed: ChangedFunction) -> E.Expr | None:
 
 
 def _is_set_up(function: str) -> bool:
-    """Whether a function seeds once, by its name: it does not run at every step."""
-    return function in ("__init__", "main") or "seed" in function
+    """Whether a function seeds once, or for a test, by its name: it does not run at every step."""
+    is_test = function == "test" or function.startswith("test_")
+    return is_test or function in ("__init__", "main") or "seed" in function
 
 
 def _launched_seed(call: E.Call, changed: ChangedFunction) -> E.Expr | None:

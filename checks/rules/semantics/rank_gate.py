@@ -24,8 +24,9 @@ if parallel.local_rank == 0:      # was: parallel.tensor_parallel_rank == 0
 ## Known limits
 
 What kind of rank it is, is told from its name (`mp_rank`, `local_rank`, `data_parallel_rank`). A
-gate that a new parameter opens is taken to be meant. A gate that moved to a caller in another file
-looks as if it fell away. Copies of the gate on other hardware are `sync.op-drift`'s.
+gate that a new parameter opens is taken to be meant, and one that got a name (`self.is_master`) to
+be the same. A gate that moved to a caller in another file looks as if it fell away. Copies of the
+gate on other hardware are `sync.op-drift`'s.
 """
 
 from __future__ import annotations

@@ -92,6 +92,8 @@ def _is_made_like(value: E.Expr) -> bool:
             return True
         if isinstance(part, E.Attr) and part.name in _FORMS:
             return True
+        if isinstance(part, E.Name) and part.id.endswith("_shape"):
+            return True
     return False
 
 

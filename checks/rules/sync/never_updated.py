@@ -23,7 +23,8 @@ update_status(share_inputs["status"])          # GPU only: writes it in place
 ## Known limits
 
 That an op writes an array is known from its in-place map, or from a `const_cast` in its function.
-What an object made with the key does to it is not followed.
+What an object made with the key does to it is not followed. What the runner allocates under a
+condition that its class asserts never to hold is left out.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from checks.domain.source_search import (
 )
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.lang.ir.stmt import Assign, Stmt, guarded_statements
+from checks.lang.ir.stmt import Assert, Assign, Stmt, guarded_statements
 from checks.rules.sync._arrays import is_new_array
 
 ID = "sync.never-updated"
@@ -83,7 +84,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         if hardware in _REFERENCE_HARDWARE:
             continue
         for use in key_uses(head):
-            if not _is_new_allocation(use, head.path, change):
+            if not _is_new_allocation(use, head.path, change) or _is_refused(use, head, unit):
                 continue
             update = _update_elsewhere(use.key, hardware, names, change, config)
             if update is not None:
@@ -98,6 +99,18 @@ def _is_new_allocation(use: KeyUse, path: str, change: ChangeSet) -> bool:
         return False
     before = base_unit(path, change)
     return before is None or not _in_quotes(use.key).search("\n".join(before.lines))
+
+
+def _is_refused(use: KeyUse, function: Function, unit: SourceFile) -> bool:
+    """Whether the class asserts that the condition of the allocation never holds."""
+    for method in unit.methods_of(function.owner):
+        for guarded in guarded_statements(method.body):
+            match guarded.stmt:
+                case Assert(test=E.Unary(op="not", operand=refused)) if refused in use.guards:
+                    return True
+                case _:
+                    pass
+    return False
 
 
 def _in_quotes(key: str) -> re.Pattern[str]:
@@ -137,6 +150,7 @@ def _calls_with_key(
     for unit in units_at(product_files(key, change, config), change):
         for function in functions_matching(in_quotes, unit):
             is_own = _runs_on(hardware, function, unit, names, config)
+            is_own = is_own or _is_called_on(hardware, function, change, config)
             if is_own and _updates(key, function):
                 return None
             for name, line in _calls_passing(key, function):
@@ -183,6 +197,17 @@ def _runs_on(
         if names.plain(other.name) == plain_name and hardware in other.name.split("_"):
             return False
     return True
+
+
+def _is_called_on(hardware: str, function: Function, change: ChangeSet, config: Config) -> bool:
+    """Whether a file of this hardware calls the function, whatever its name says."""
+    if function.owner:
+        return False
+    for path in product_files(function.name, change, config):
+        unit = change.unit(path) if config.hardware_of(path) == hardware else None
+        if unit is not None and unit.imports_named.get(function.name):
+            return True
+    return False
 
 
 def _calls_passing(key: str, function: Function) -> Iterator[tuple[str, int]]:

@@ -29,13 +29,15 @@ class OtherVision(Vision):
 
 ## Known limits
 
-Which methods of the subclass are called, and what other code sets on its objects, is not known.
+What other code sets on objects of the subclass is not known. A method counts as called on them
+where the product names it of any object, or of `self` in the family.
 Reads behind `hasattr` or `getattr`, and classes that make attributes by computed names, are left
 out.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
@@ -49,23 +51,29 @@ from checks.core.finding import (
     Related,
     Severity,
 )
+from checks.core.tree import WordMatch
 from checks.domain.calls.attributes import AttributeRead, Attributes, binds, own_reads
-from checks.domain.calls.classes import Classes, methods_of, place_of
+from checks.domain.calls.classes import Classes, Place, methods_of, place_of
 from checks.domain.calls.initialisation import initialisation
 from checks.eval.interpreter.values import ClassRef
-from checks.lang.ir.source_file import SourceFile
+from checks.lang.ir.source_file import Function, SourceFile
 
 ID = "sync.skipped-init"
 
+# A layer that is called runs these.
+_CALLED_BY_LAYERS = ("forward",)
+
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One finding for each class and attribute."""
-    reported: set[tuple[str, int, str]] = set()
+    """One finding for each class, about the first attribute: it is one call that is missing."""
+    reported: set[Place] = set()
     for read, owner in _reads_to_check(change, config):
         for member in _makers(owner, read, change):
-            key = (*place_of(member), read.name)
-            if key not in reported and not config.is_test(member.unit.path):
-                reported.add(key)
+            place = place_of(member)
+            if place in reported or config.is_test(member.unit.path):
+                continue
+            if _may_run(member, read.function, change, config):
+                reported.add(place)
                 yield _finding(read, owner, member)
 
 
@@ -121,6 +129,35 @@ def _inherits(member: ClassRef, owner: ClassRef, method: str, classes: Classes) 
         if methods_of(ref, method):
             return False
     return False
+
+
+def _may_run(member: ClassRef, method: Function, change: ChangeSet, config: Config) -> bool:
+    """Whether the product names the method of an object that may be a `member`.
+
+    `self.method` in another class is another object's.
+    """
+    if method.name.startswith("__") or method.name in _CALLED_BY_LAYERS:
+        return True
+    classes = Classes.of_change(change)
+    family = {place_of(ref) for ref in classes.lineage(member).classes}
+    family |= {place_of(ref) for ref in classes.subclasses(member)}
+    use = re.compile(rf"(\bself|\bsuper\(\))?\.{re.escape(method.name)}\b")
+    for match in change.head.find(method.name, "python"):
+        found = use.search(match.text)
+        if found is None or config.is_test(match.path):
+            continue
+        if found[1] is None or _owner_at(match, change) in family:
+            return True
+    return False
+
+
+def _owner_at(match: WordMatch, change: ChangeSet) -> Place | None:
+    """The class in whose lines a word stands."""
+    unit = change.unit(match.path)
+    for cls in unit.classes if unit is not None else ():
+        if cls.start_line <= match.line <= cls.end_line:
+            return match.path, cls.start_line
+    return None
 
 
 def _finding(read: AttributeRead, owner: ClassRef, member: ClassRef) -> Finding:

@@ -26,7 +26,7 @@ Sampler()                              # AttributeError
 
 What is used under a state (`if self.ranks > 1`), another option (`if mask is not None`) or for a
 kind of value is left out, and so is what a loop uses, which may run no times. A parameter is
-followed through two calls.
+followed through two calls. A call that failed before the change already is no news.
 """
 
 from __future__ import annotations
