@@ -58,8 +58,14 @@ class TorchOps:
         statement = re.compile(rf"\s*(import|from)\s+{re.escape(library)}\b")
         if not any(statement.match(match.text) for match in tree.find(library, "python")):
             return False
-        is_own = re.compile(rf"(.*/)?{re.escape(library)}(/__init__)?\.py|{re.escape(library)}/.*")
-        return not any(is_own.fullmatch(path) for path in tree.paths())
+        paths = set(tree.paths())
+        is_package = re.compile(rf"(.*/)?{re.escape(library)}/__init__\.py")
+        for path in paths:
+            found = is_package.fullmatch(path)
+            # A package inside of another has a longer name.
+            if found is not None and f"{found[1] or ''}__init__.py" not in paths:
+                return False
+        return True
 
     def _python_functions(self, name: str) -> Iterator[tuple[Function, SourceFile]]:
         patterns = (_OP_FUNCTION, _OP_FUNCTION_BY_POSITION)
