@@ -61,6 +61,8 @@ class TorchOps:
         paths = set(tree.paths())
         is_package = re.compile(rf"(.*/)?{re.escape(library)}/__init__\.py")
         for path in paths:
+            if path.startswith(f"{library}/"):
+                return False
             found = is_package.fullmatch(path)
             # A package inside of another has a longer name.
             if found is not None and f"{found[1] or ''}__init__.py" not in paths:

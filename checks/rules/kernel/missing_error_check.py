@@ -107,7 +107,7 @@ def _callers_check(changed: ChangedFunction) -> bool:
     """Whether every function of the file that calls this one looks behind the call."""
     name = changed.head.name
     seen: list[bool] = []
-    for caller in changed.unit.functions:
+    for caller in changed.unit.functions_naming(name):
         lines = [call.line for call, _ in calls_of(caller.body) if E.callee(call) == name]
         if lines and caller != changed.head:
             rest = changed.unit.text(max(lines), caller.end_line)
