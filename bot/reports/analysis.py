@@ -42,6 +42,8 @@ _MOST_WORTH = 3
 # Of one step; the others are folded.
 _MOST_CLAIMS = 2
 _MOST_STEPS = 4
+# Causes that stand open, the worst first; the others are folded.
+_MOST_RISKS = 4
 _STATUS = {"A": "added", "D": "deleted", "R": "renamed"}
 _LONGEST_LABEL = 52
 # Where the picture's axis of points ends.
@@ -245,18 +247,26 @@ def _worth_reading(analysis: Analysis, words: Catalog) -> Iterator[str]:
 def _claim(claim: Claim, words: Catalog) -> str:
     """A claim's sentence, with the first places where it can be checked."""
     sentence = _sentence(claim.message, words)
-    with_path = [at for at in dict.fromkeys(claim.places) if at.path]
-    in_head = [at for at in with_path if at.side is Side.HEAD]
-    places = in_head or with_path
+    places = _places(claim)
     if not places:
         return sentence
-    shown = _place_texts(places[:_MOST_PLACES])
-    if not in_head:
+    shown = _place_texts(_shown_places(claim))
+    if places[0].side is Side.BASE:
         return sentence + words("analysis.places-base", places=shown)
     rest = len(places) - len(shown)
     if rest:
         return sentence + words("analysis.places-more", places=shown, count=rest)
     return sentence + words("analysis.places", places=shown)
+
+
+def _places(claim: Claim) -> list[Location]:
+    """Where the claim can be checked: in the changed code, else in that of before."""
+    with_path = [at for at in dict.fromkeys(claim.places) if at.path]
+    return [at for at in with_path if at.side is Side.HEAD] or with_path
+
+
+def _shown_places(claim: Claim) -> list[Location]:
+    return _places(claim)[:_MOST_PLACES]
 
 
 def _place_texts(places: Sequence[Location]) -> list[str]:
@@ -288,13 +298,23 @@ def _step(step: ChangeStep, words: Catalog) -> Iterator[Block]:
     args = {"name": step.name, "added": step.added, "removed": step.removed}
     key = "analysis.step" if step.name else "analysis.step-rest"
     yield Heading(3, words(key, **args))
-    yield Text(words("analysis.step-files", files=list(step.files)))
     lines = tuple(_claim(claim, words) for claim in step.claims)
     if lines:
         yield Items(lines[:_MOST_CLAIMS])
+    files = _files_not_named(step)
+    if files:
+        yield Text(words("analysis.step-files", files=files, also=len(files) < len(step.files)))
     rest = lines[_MOST_CLAIMS:]
     if rest:
         yield Folded(words("analysis.more-claims", count=len(rest)), (Items(rest),))
+
+
+def _files_not_named(step: ChangeStep) -> list[str]:
+    """The step's files that no open claim of it shows: a file beside a claim is not said again."""
+    named: set[str] = set()
+    for claim in step.claims[:_MOST_CLAIMS]:
+        named.update(at.path for at in _shown_places(claim))
+    return [path for path in step.files if path not in named]
 
 
 def _files(analysis: Analysis, words: Catalog) -> Table:
@@ -379,7 +399,10 @@ def _risks(analysis: Analysis, words: Catalog) -> Iterator[Block]:
     reached = [risk.finding for risk in analysis.risks if risk.reached]
     lines = [_risk(cause, words) for cause in group_by_cause(own)]
     lines += [_dropped(claim, words) for claim in analysis.dropped]
-    yield _items_or_text(tuple(lines), words("analysis.no-risks"))
+    yield _items_or_text(tuple(lines[:_MOST_RISKS]), words("analysis.no-risks"))
+    rest = tuple(lines[_MOST_RISKS:])
+    if rest:
+        yield Folded(words("analysis.more-risks", count=len(rest)), (Items(rest),))
     if reached:
         more = tuple(_risk(cause, words) for cause in group_by_cause(reached))
         yield Folded(words("analysis.risks-reached"), (Items(more),))
@@ -393,7 +416,7 @@ def _risk(cause: Cause, words: Catalog) -> str:
         severity=Escaped(severity),
         place=finding.location,
         said=Escaped(sentence_of(cause, words)),
-        rule=finding.rule,
+        rules=cause.rules,
     )
 
 

@@ -14,11 +14,14 @@ _CODE = re.compile(r"`([^`]+)`")
 # Shorter code (`i`, `int`) stands in sentences that have nothing to do with each other.
 _SHORTEST_CODE = 4
 _LEAST_SHARED = 1 / 3
+# Says only that a name lost its use. Where another rule tells of the same function and name what
+# follows from that, it is one more place of that cause: of #7192 two rows told of one lost flag.
+_LESSER = "kernel.unused-parameter"
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Findings of one rule that say the same of several places. There is at least one."""
+    """Findings that say the same of several places. There is at least one."""
 
     findings: tuple[Finding, ...]
 
@@ -26,18 +29,36 @@ class Cause:
     def first(self) -> Finding:
         return self.findings[0]
 
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that speak of it, that of the first finding first."""
+        return tuple(dict.fromkeys(finding.rule for finding in self.findings))
+
 
 def group_by_cause(findings: Sequence[Finding]) -> list[Cause]:
     """The findings in their order, each beside the first with the same cause.
 
     One cause: the same rule, level and sentence, and at least a third of the code that the two
-    sentences name. A fixture of five tests that was written for the old form is one cause.
+    sentences name. A fixture of five tests that was written for the old form is one cause. A
+    parameter that lost its use belongs to the cause that says what follows from it.
     """
     plain = Catalog("en")
     groups = _Groups()
+    told = {_subject(finding) for finding in findings if finding.rule != _LESSER}
+    lesser: list[Finding] = []
     for finding in findings:
-        groups.add(finding, set(_codes(finding, plain)))
+        if finding.rule == _LESSER and _subject(finding) in told:
+            lesser.append(finding)
+        else:
+            groups.add(finding, set(_codes(finding, plain)))
+    for finding in lesser:
+        groups.add_to_teller(finding)
     return [Cause(tuple(group)) for group in groups.members]
+
+
+def _subject(finding: Finding) -> tuple[str, str, str, str]:
+    """What a finding is about: its level, and a name in a function of a file."""
+    return finding.level, finding.location.path, finding.symbol, finding.subject
 
 
 class _Groups:
@@ -63,6 +84,14 @@ class _Groups:
             self._by_code.setdefault((*_kind(finding), code), []).append(len(self.members))
         self.members.append([finding])
         self._codes.append(codes)
+
+    def add_to_teller(self, finding: Finding) -> None:
+        """Put the finding into the first group that tells of the same name and function."""
+        about = _subject(finding)
+        for group in self.members:
+            if any(_subject(member) == about for member in group):
+                group.append(finding)
+                return
 
 
 def _kind(finding: Finding) -> tuple[str, str, str]:

@@ -32,7 +32,8 @@ def _row(cause: Cause, words: Catalog) -> tuple[str, ...]:
     first = cause.first
     level = words(f"report.severity-{first.level}")
     where = words.style.code(place(first.location))
-    return level, where, f"{sentence_of(cause, words)} {words.style.code(first.rule)}"
+    rules = " ".join(words.style.code(rule) for rule in cause.rules)
+    return level, where, f"{sentence_of(cause, words)} {rules}"
 
 
 def sentence_of(cause: Cause, words: Catalog) -> str:

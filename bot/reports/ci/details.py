@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
+from typing import TypeVar
 
 from bot.i18n.catalog import Catalog
 from bot.i18n.templates import Escaped, place
@@ -22,13 +23,14 @@ from bot.reports.ci.phrasing import (
 from checks.ci.message_keys import Reason
 from checks.ci.model import Past, Requirement
 from checks.ci.observed_failures import mask_variable_parts
-from checks.ci.report import CIReport, Evidence, FailedJob, Failure, LogLine, Suggestion
+from checks.ci.report import CIReport, Evidence, FailedJob, Failure, LogLine
 
 _LONGEST = 240
 _MOST_RELATED = 8
 # Accounts that stand open; of more, each is folded.
 _MOST_OPEN = 2
 _FEWEST_SUGGESTIONS = 3
+Item = TypeVar("Item")
 
 
 def details(report: CIReport, words: Catalog, level: Level) -> Iterator[Block]:
@@ -93,26 +95,58 @@ def _group(group: list[FailedJob], words: Catalog, level: Level) -> Iterator[Blo
 
 
 def _job(failed: FailedJob, words: Catalog, level: Level) -> Iterator[Block]:
-    yield Items(tuple(_facts(failed, words)))
+    """What failed, why, and what to do first; folded, what that rests on and everything else."""
+    first, later = _suggestions(failed, words, level)
+    folded = list(_background(failed, later, words, level))
+    run = tuple(_run(failed, words))
+    facts = tuple(_facts(failed, words))
+    yield Items(facts if folded else facts + run)
     yield from _failures(failed, words, level)
-    yield from _reasons(failed, words, level)
-    yield from _log(failed, words, level)
-    yield from _suggestions(failed, words, level)
-    yield from _related(failed, words)
+    if first:
+        yield Text(words("ci.suggestions"))
+        yield Items(first, numbered=True)
     if failed.notes:
         yield Items(tuple(message(note, words) for note in failed.notes))
+    if folded:
+        last = (Items(run),) if run else ()
+        yield Folded(words("ci.detail-more"), (*folded, *last))
+
+
+def _background(
+    failed: FailedJob, later: tuple[str, ...], words: Catalog, level: Level
+) -> Iterator[Block]:
+    """What else may be done, and what the account rests on."""
+    if later:
+        yield Text(words("ci.suggestions-later"))
+        yield Items(later)
+    yield from _reasons(failed, words, level)
+    yield from _log(failed, words, level)
+    yield from _related(failed, words)
 
 
 def _facts(failed: FailedJob, words: Catalog) -> Iterator[str]:
-    job, main = failed.job, failed.main
+    """Whose fault it is and whether to run it again; the error and its root cause where no table
+    of failures has them."""
+    main = failed.main
     cause = words(f"ci.cause-{main.cause}")
     confidence = words(f"ci.confidence-{main.confidence}")
     rerun = words(f"ci.rerun-{main.rerun}")
-    if main.error:
+    has_table = _has_tests(failed)
+    if main.error and not has_table:
         yield words("ci.detail-error", error=cut(main.error, _LONGEST))
     yield words("ci.detail-cause", cause=Escaped(cause), confidence=Escaped(confidence))
-    yield words("ci.detail-root", root=Escaped(root(main, words)))
+    if not has_table:
+        yield words("ci.detail-root", root=Escaped(root(main, words)))
     yield words("ci.detail-rerun", rerun=Escaped(rerun))
+
+
+def _has_tests(failed: FailedJob) -> bool:
+    return any(failure.test for failure in failed.failures)
+
+
+def _run(failed: FailedJob, words: Catalog) -> Iterator[str]:
+    """Where the job ran, how long, and its links."""
+    job = failed.job
     if job.runner:
         yield words("ci.detail-runner", runner=job.runner)
     if job.seconds is not None:
@@ -126,7 +160,7 @@ def _facts(failed: FailedJob, words: Catalog) -> Iterator[str]:
 
 def _failures(failed: FailedJob, words: Catalog, level: Level) -> Iterator[Block]:
     """The table of failed tests, where there is one."""
-    if not any(failure.test for failure in failed.failures):
+    if not _has_tests(failed):
         return
     yield Text(words("ci.failures"))
     header = tuple(words(f"ci.{key}") for key in ("failure-test", "failure-error", "failure-cause"))
@@ -147,7 +181,7 @@ def _failure_row(failure: Failure, words: Catalog) -> tuple[str, ...]:
 
 def _reasons(failed: FailedJob, words: Catalog, level: Level) -> Iterator[Block]:
     reasons: dict[str, None] = {}
-    for evidence in _in_turn(failed.failures):
+    for evidence in _in_turn([_worth_saying(failure) for failure in failed.failures]):
         reasons[_evidence(evidence, words)] = None
     shown = tuple(reasons)[: level.evidence]
     if shown:
@@ -155,12 +189,12 @@ def _reasons(failed: FailedJob, words: Catalog, level: Level) -> Iterator[Block]
         yield Items(shown)
 
 
-def _in_turn(failures: Iterable[Failure]) -> Iterator[Evidence]:
-    """The first piece of every failure's evidence, then the second of each, and so on."""
-    for row in zip_longest(*(_worth_saying(failure) for failure in failures)):
-        for evidence in row:
-            if evidence is not None:
-                yield evidence
+def _in_turn(rows: Iterable[Sequence[Item]]) -> Iterator[Item]:
+    """The first item of every row, then the second of each, and so on."""
+    for column in zip_longest(*rows):
+        for item in column:
+            if item is not None:
+                yield item
 
 
 def _worth_saying(failure: Failure) -> tuple[Evidence, ...]:
@@ -208,14 +242,16 @@ def _numbered(line: LogLine) -> str:
     return f"{line.number}: {text}" if line.number else text
 
 
-def _suggestions(failed: FailedJob, words: Catalog, level: Level) -> Iterator[Block]:
-    suggestions: list[Suggestion] = []
-    for failure in failed.failures[: level.failures]:
-        suggestions += failure.suggestions
-    lines = advice(suggestions, words)
-    if lines:
-        yield Text(words("ci.suggestions"))
-        yield Items(lines[: max(level.failures, _FEWEST_SUGGESTIONS)], numbered=True)
+def _suggestions(
+    failed: FailedJob, words: Catalog, level: Level
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(what to do first, what may be done besides): the surest suggestion of each failure goes
+    before the second of any."""
+    shown = failed.failures[: level.failures]
+    suggestions = _in_turn([failure.suggestions for failure in shown])
+    lines = advice(suggestions, words)[: max(level.failures, _FEWEST_SUGGESTIONS)]
+    first = max(len(shown), _FEWEST_SUGGESTIONS)
+    return lines[:first], lines[first:]
 
 
 def _related(failed: FailedJob, words: Catalog) -> Iterator[Block]:

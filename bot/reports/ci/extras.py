@@ -10,7 +10,14 @@ from bot.reports.blocks import Block, Folded, Heading, Items, Table, Text
 from bot.reports.ci.details import where
 from bot.reports.ci.phrasing import message, name, state
 from checks.ci.model import Job, Past
-from checks.ci.report import CIReport, CoverageState, FileCoverage, FlagCoverage, PatchCoverage
+from checks.ci.report import (
+    CIReport,
+    CoverageState,
+    FileCoverage,
+    FlagCoverage,
+    Outcome,
+    PatchCoverage,
+)
 from checks.ci.report_diff import ReportDiff
 
 _MOST_PAST = 12
@@ -18,13 +25,37 @@ _MOST_RANGES = 12
 
 
 def predictions(report: CIReport, words: Catalog) -> Iterator[Block]:
-    """What became of each failure that the review predicted."""
+    """How often the review was right, where it was not, and folded what became of each failure
+    that it predicted."""
     if not report.predictions:
         return
     yield Heading(2, words("ci.heading-predictions"))
+    confirmed = _outcomes(report, Outcome.CONFIRMED, words)
+    refuted = _outcomes(report, Outcome.REFUTED, words)
+    not_run = _outcomes(report, Outcome.NOT_RUN, words)
+    yield Text(
+        words(
+            "ci.predictions",
+            count=len(confirmed) + len(refuted) + len(not_run),
+            confirmed=len(confirmed),
+            refuted=len(refuted),
+            not_run=len(not_run),
+        )
+    )
+    if refuted:
+        yield Items(refuted)
+    if confirmed or not_run:
+        yield Folded(words("ci.predictions-each"), (Items((*confirmed, *not_run)),))
+
+
+def _outcomes(report: CIReport, outcome: Outcome, words: Catalog) -> tuple[str, ...]:
+    """The predictions that ended in `outcome`, each once: two lines of a fixture may predict the
+    failure of one test."""
     job_names = {job.id: name(job) for job in report.run.jobs}
     lines: dict[str, None] = {}
     for prediction in report.predictions:
+        if prediction.outcome is not outcome:
+            continue
         line = words(
             f"ci.prediction-{prediction.outcome}",
             test=prediction.test,
@@ -33,7 +64,7 @@ def predictions(report: CIReport, words: Catalog) -> Iterator[Block]:
             exception=prediction.exception,
         )
         lines[line] = None
-    yield Items(tuple(lines))
+    return tuple(lines)
 
 
 def since(diff: ReportDiff, words: Catalog) -> Iterator[Block]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.i18n.catalog import Catalog
-from bot.reports.blocks import Block, Heading, Table, Text
+from bot.reports.blocks import Block, Folded, Heading, Table, Text
 from bot.reports.ci.phrasing import Level, advice, again, duration, links, name, root, state
 from checks.ci.model import Job, Requirement, Status
 from checks.ci.report import CIReport, FailedJob, Missing, Rerun, Running
@@ -30,7 +30,12 @@ def tasks(report: CIReport, words: Catalog, level: Level) -> Iterator[Block]:
         passed = sum(j.lets_merge for j in jobs)
         yield Heading(3, words(f"ci.heading-{key}", passed=passed, total=len(jobs)))
         yield Text(words(f"ci.legend-{key}"))
-        yield _table(report, jobs, words, level)
+        table = _table(report, jobs, words, level)
+        if requirement is Requirement.OPTIONAL:
+            # What does not block a merge is read by whoever asks for it.
+            yield Folded(words("ci.optional-tasks"), (table,))
+        else:
+            yield table
 
 
 def _table(report: CIReport, jobs: list[Job], words: Catalog, level: Level) -> Table:
