@@ -70,6 +70,41 @@ def test_sentences_are_well_formed(path):
         )
 
 
+@cache
+def counted_nouns() -> set[str]:
+    """The plural nouns that some sentence writes with the filter `plural`."""
+    pattern = re.compile(r"plural\(([\"'])(\w+)\1, ([\"'])(\w+)\3\)")
+    found = set()
+    for path in (*GENERAL, *OF_RULES):
+        for _, one, _, many in pattern.findall(path.read_text("utf-8").replace("\\", "")):
+            if many.startswith(one[:2]) and many.endswith("s"):
+                found.add(many)
+    return found
+
+
+# A number before these is more than one wherever the sentence is said.
+SEVERAL = {
+    ("analysis", "functions-added"),
+    ("analysis", "functions-removed"),
+    ("analysis", "topic-threads"),
+    ("ci", "detail-group"),
+    # Two numbers, of lines added and of lines removed.
+    ("analysis", "size"),
+    ("report", "size"),
+    ("convention", "message.paste-file"),
+}
+
+
+@pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
+def test_numbers_and_nouns_agree(path):
+    wrong = {}
+    for key, said in sentences(path).items():
+        for noun in re.findall(r"\{\{ \w+ \}\} (\w+)\b(?!')", said["en"]):
+            if noun in counted_nouns() and (path.stem, key) not in SEVERAL:
+                wrong[key] = noun
+    assert wrong == {}
+
+
 def test_a_template_is_compiled_once_for_all_who_write_the_same():
     message = Message("paste-range", {"folders": ["a"], "more": 1})
     sentence = sentences(TEMPLATES / "rules" / "convention.toml")["message.paste-range"]["en"]

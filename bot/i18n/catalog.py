@@ -38,6 +38,11 @@ class Catalog:
             raise KeyError(key)
         return self.renderer.render(sentence[self.language], args)
 
+    def knows(self, key: str) -> bool:
+        """Whether there is a general word `<file>.<name>`."""
+        file, name = key.split(".", 1)
+        return name in _sentences(TEMPLATES / "words" / f"{file}.toml")
+
     def prepare(self, files: str) -> None:
         """Compile the words of these `files` of `templates/`, a pattern, before somebody waits for
         it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from bot.i18n.catalog import Catalog, place
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Text
@@ -11,7 +11,9 @@ from bot.reports.findings import detail, explanations, heading, table, technical
 from bot.reports.paste_blocks import paste_text
 from bot.reports.report import Report
 from bot.reports.summary import change_blocks, summary_blocks
+from bot.reports.title_proposal import content_title
 from checks.core.finding import Finding, Severity
+from checks.rules.convention import title
 
 _STOPS = ("。", "！", "？", ".", "!", "?")
 
@@ -68,12 +70,24 @@ def convention_blocks(report: Report, words: Catalog) -> Iterator[Block]:
         return
     yield Heading(2, words("report.heading-convention"))
     yield Items(tuple(_convention(finding, words) for finding in findings))
-    for title in _proposed_texts(findings, "title", words):
-        yield Text(words("report.paste-title"))
-        yield Code((title,))
+    yield from _titles(findings, report, words)
     for body in _proposed_texts(findings, "body", words):
         lines = tuple(body.rstrip("\n").split("\n"))
         yield Folded(words("report.paste-body"), (Code(lines, "markdown"),))
+
+
+def _titles(findings: Sequence[Finding], report: Report, words: Catalog) -> Iterator[Block]:
+    """The author's words with the tags mended, and a title that says what the change does."""
+    mended = _proposed_texts(findings, "title", words)
+    telling = [
+        content_title(finding, report.headline) for finding in findings if finding.rule == title.ID
+    ]
+    for text in mended:
+        yield Text(words("report.paste-title"))
+        yield Code((text,))
+    for text in filter(None, telling):
+        yield Text(words("report.paste-content-title"))
+        yield Code((text,))
 
 
 def _proposed_texts(findings: Iterable[Finding], key: str, words: Catalog) -> list[str]:

@@ -199,3 +199,16 @@ def test_another_title_leaves_the_rest_as_github_has_it(specbot, opened):
 def test_records_are_no_part_of_an_analysis(specbot):
     done = specbot("analyze", "--records", "base.jsonl", "head.jsonl")
     assert done.code == 2 and "--records" in done.err
+
+
+def test_when_it_was_merged_and_how_much_was_said(specbot, fake, opened):
+    _, pull = opened
+    thread(pull, comment(fake, pull, "bea", "Why not `a - b`?", 2))
+    pull.comments.append(state.Comment(fake.user("cyd"), "Which model was this tried with?"))
+    page = analysed(specbot, opened).out
+    assert "1 commit, 2 comments\n" in page and "merged 20" not in page
+    pull.state, pull.merged_at = "closed", "2026-04-16T06:58:03Z"
+    page = analysed(specbot, opened, "--lang", "en").out
+    assert "1 commit, 2 comments · merged 2026-04-16 06:58 UTC" in page
+    page = analysed(specbot, opened, "--lang", "zh").out
+    assert "1 个提交，2 条评论" in page and "合并于 2026-04-16 06:58 UTC" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -56,6 +57,73 @@ def test_what_to_do_about_two_findings_of_one_kind_is_said_once(specbot, dropped
     details = text.partition("The evidence for each finding")[2]
     assert details.count("Rule `kernel.unused-parameter`") == 2
     assert details.count("What to do: Remove the parameter") == 1
+
+
+SENDER = """struct TokenMsg {{ long mtype; int meta[4]; }};
+void SaveTokens(const paddle::Tensor& tokens, int64_t rank_id, bool save_each_rank) {{
+  if ({gate}) {{
+    return;
+  }}
+  static TokenMsg msg;
+  msg.meta[0] = 1;
+  msgsnd(1, &msg, sizeof(msg), 0);
+}}
+PD_BUILD_STATIC_OP(save_tokens)
+    .Inputs({{"tokens"}})
+    .Attrs({{"rank_id: int64_t", "save_each_rank: bool"}})
+    .SetKernelFn(PD_KERNEL(SaveTokens));
+"""
+SENDING = """from engine.ops.gpu import save_tokens
+
+
+def post(output, rank, save_each_rank):
+    save_tokens(output.tokens, rank, save_each_rank)
+"""
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [("en", "no longer reads `save_each_rank`"), ("zh", "不再读取 `save_each_rank`")],
+)
+def test_a_lost_flag_is_one_row(specbot, repo, language, told):
+    old = SENDER.format(gate="!save_each_rank && rank_id > 0")
+    repo.commit({"custom_ops/gpu_ops/save.cc": old, "engine/post.py": SENDING})
+    repo.commit({"custom_ops/gpu_ops/save.cc": SENDER.format(gate="rank_id > 0")}, "Gate ranks")
+    args = ("--base", "HEAD~", "--format", "markdown", "--fail-on", "never")
+    text = specbot("review", "--repo", repo.path, "--lang", language, *args).out
+    rows = text.partition("<details>")[0].splitlines()
+    (row,) = [row for row in rows if row.startswith("|") and told in row]
+    assert "`:2`" in row
+    assert row.endswith("`semantics.ignored-rank-flag` `kernel.unused-parameter` |")
+    assert not [row for row in rows if row.endswith("| `kernel.unused-parameter` |")]
+
+
+def open_part(text):
+    """What stands outside of `<details>`, however deep they are nested."""
+    while "<details>" in text:
+        text = re.sub(r"<details>(?:(?!<details>).)*?</details>", "", text, flags=re.DOTALL)
+    return text
+
+
+def test_the_worst_risks_stand_open_and_a_file_is_named_once(specbot, repo):
+    for form in (FLAGGED, UNFLAGGED):
+        files = {}
+        for number in range(6):
+            name, flag = f"take{number}", f"is_sorted_{number}"
+            files[f"engine/{name}.py"] = form.format(name=name).replace("is_sorted", flag)
+            call = f"from engine.{name} import {name}\n\n\ndef main():\n    {name}([], True)\n"
+            files[f"engine/main{number}.py"] = call
+        repo.commit(files)
+    text = analysed(specbot, repo)
+    risks = open_part(text).partition("## Risks")[2]
+    whole = text.partition("## Risks")[2]
+    assert (risks.count("kernel.unused-parameter"), whole.count("kernel.unused-parameter")) == (
+        4,
+        6,
+    )
+    assert "<summary>2 more</summary>" in whole
+    steps = open_part(text).partition("## The change")[2].partition("## Risks")[0]
+    assert steps.count("engine/take0.py") == 1
 
 
 def test_a_file_without_a_function_that_changed_is_in_the_list(specbot, dropped):

@@ -48,9 +48,20 @@ def repository(repo: state.Repository, model: Any = m.FullRepository) -> Json:
 
 
 def pull(repo: state.Repository, pr: state.Pull, model: Any = m.PullRequest) -> Json:
+    counts: Json = {}
+    if model is m.PullRequest:
+        # A list of pull requests has no counts.
+        commits = repo.git.run("rev-list", "--count", f"{pr.base_sha}..{pr.head_sha}")
+        counts = {
+            "commits": int(commits),
+            "comments": len(pr.comments),
+            "review_comments": sum(len(thread.comments) for thread in pr.threads),
+        }
     return fill(
         model,
         {
+            **counts,
+            "merged_at": pr.merged_at,
             "id": pr.id,
             "node_id": f"PR_{pr.id}",
             "number": pr.number,

@@ -117,6 +117,7 @@ class Pull:
     decision: str | None = None
     id: int = field(default_factory=number)
     created_at: str = field(default_factory=now)
+    merged_at: str | None = None
     comments: list[Comment] = field(default_factory=list)
     reviews: list[Review] = field(default_factory=list)
     threads: list[Thread] = field(default_factory=list)

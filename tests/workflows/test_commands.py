@@ -609,3 +609,16 @@ def test_a_rule_that_is_left_out_and_a_first_contribution(live, engine, example)
     until(lambda: any("Welcome" in c.body for c in pull.comments))
     greeting = next(c.body for c in pull.comments if "Welcome" in c.body)
     assert "still to be filled in:\n\n- " in greeting
+
+
+def test_who_returns_is_greeted_in_one_line_and_once(live, engine):
+    pull = people.open_pull(live, engine, "feature", send=False)
+    assert pull.association == "CONTRIBUTOR"
+    people.say(live, engine, pull, "opened")
+    until(lambda: [c for c in pull.comments if "Thanks for your contribution" in c.body])
+    head = engine.git.commit("feature", {"engine/more.py": "x = 1\n"}, parent="feature")
+    people.push(live, engine, pull, head)
+    until(lambda: ended(engine, head))
+    (greeting,) = [c.body for c in pull.comments if "contribution" in c.body]
+    assert greeting.count("\n\n") == 1 and "`/help` lists the commands" in greeting
+    assert not any("Welcome" in c.body for c in pull.comments)

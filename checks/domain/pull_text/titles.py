@@ -23,6 +23,19 @@ _SYNONYMS = (
 _ENDING = re.compile(r"\s*(?:[(（]\s*#\d+(?:[\s,，、]+#\d+)*\s*[)）]\s*)+$|\s*#\d+\s*$")
 # Of a number, or of a placeholder that nobody filled in: `(#ORIG)`, `(#NNNN)`.
 _ONE_REFERENCE = re.compile(r"\s*[(（]\s*#(\d+|[A-Za-z]+|\?+)\s*[)）]")
+# Words that any change may be called by. Of 29,152 titles of merged changes of FastDeploy, vLLM and
+# SGLang, 51 have no other.
+_EMPTY_WORD = re.compile(
+    r"an?|the|of|for|in|on|at|to|and|or|with|some|more|few|small|minor|tiny|little|new|misc"
+    r"|(hot|bug)?fix(e[sd]|ing)?|bugs?|issues?|problems?|errors?|updat(e[sd]?|ing)"
+    r"|chang(e[sd]?|ing)|modif(y|ied|ication)|opt(imi[sz](e|ation))?|improve(s|ments?)?"
+    r"|refin(e[sd]?|ing)|refactor(ed|ing)?|clean(up)?|up|support|add|remove|codes?|things?"
+    r"|te?mp|patch|wip|work|pr|commit|version|it|this|that|again|final"
+    r"|修复|更新|优化|修改|问题|代码",
+    re.I,
+)
+# A word, but for the number of an issue.
+_WORD = re.compile(r"(?<![\w./#])[\w./]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +105,11 @@ def _leading_tags(text: str, allowed: tuple[str, ...]) -> tuple[list[str], str]:
 def without_references(words: str) -> str:
     """`words` without `(#1234)`, or a placeholder for it."""
     return _ONE_REFERENCE.sub("", words).strip()
+
+
+def says_nothing(words: str) -> bool:
+    """Whether a title's words fit any change: `fix bug`, `update`, `clean code (#12)`."""
+    return all(_EMPTY_WORD.fullmatch(word) for word in _WORD.findall(without_references(words)))
 
 
 def same(tag: str, allowed: tuple[str, ...]) -> str:

@@ -37,6 +37,15 @@ _REFERENCE = re.compile(r"(?:(?<![\w&])#|/pull/)(\d{1,6})\b")
 _UNKNOWN_NUMBER = "NNNN"
 
 
+@dataclass(frozen=True, slots=True)
+class TitleParts:
+    """A title to paste: its tags in brackets, its words, and the reference behind them."""
+
+    lead: str
+    words: str
+    ending: str
+
+
 @dataclass(frozen=True)
 class Draft:
     """The pull request as written.
@@ -179,17 +188,20 @@ class Draft:
 
         Empty where there are no words; `#NNNN` stands for a number that is not known.
         """
+        parts = self.title_parts
+        return f"{parts.lead} {parts.words}{parts.ending}".strip() if parts.words else ""
+
+    @cached_property
+    def title_parts(self) -> TitleParts:
+        """The tags, the author's words and the reference of a title as the target wants it."""
         words, ending = self.title.words, self.title.ending
         if self.is_pick and not ending:
             number = self.source_number or _UNKNOWN_NUMBER
             words, ending = without_references(words), f" (#{number})"
-        if not words:
-            return ""
         tags = self._better_tags()
         if self.is_pick:
             tags = [self.config.title.cherry_pick_tag, *tags]
-        lead = "".join(f"[{tag}]" for tag in tags)
-        return f"{lead} {words}{ending}".strip()
+        return TitleParts("".join(f"[{tag}]" for tag in tags), words, ending)
 
     def _better_tags(self) -> list[str]:
         """The author's tags in the target's spelling; at most as many as it wants, and one where

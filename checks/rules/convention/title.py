@@ -2,8 +2,9 @@
 
 Checks the tags of a pull request's title against the ones that the target's own template lists (or
 its configuration names): a tag must be there, must be known, and there must not be more of them
-than the target wants. Offers a title to paste: the author's words, with the tag that most of the
-change belongs to.
+than the target wants. The words beside them have to name something: `fix bug` and `update` fit any
+change. Offers a title to paste: the author's words, with the tag that most of the change belongs
+to, and another with what the overview says first of the change.
 
 ## Why it matters
 
@@ -16,11 +17,14 @@ is asked for; reviewers had to say so by hand.
     [Optimisation]Speed up the scheduler      not a listed tag; [Optimization] is the nearest
     [Feature][XPU][OP] add top-k              three tags where one is asked for
     fix a crash                               no tag
+    [BugFix] fix bug                          the words fit any change
 
 ## Known limits
 
 Where the template says that new tags may be added, an unknown tag is reported only if it looks like
-a slip of a listed one, or with `--pedantic`. Whether the words of a title are good is not judged.
+a slip of a listed one, or with `--pedantic`. Words say nothing only where all of them stand in a
+short list; whether others are good is not judged. A title with content is offered only where the
+overview has something that is short enough.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
-from checks.domain.pull_text.titles import is_slip, nearest, same
+from checks.domain.pull_text.titles import is_slip, nearest, same, says_nothing
 from checks.rules.convention._draft import Draft, draft
 
 ID = "convention.title"
@@ -49,7 +53,14 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         problems = tuple(Message("new-tag", {"tag": tag}) for tag in _new_tags(written))
     if not problems:
         return
-    args = {"problems": problems, "title": better if better != change.pull.title else ""}
+    parts = written.title_parts
+    args = {
+        "problems": problems,
+        "title": better if better != change.pull.title else "",
+        "lead": parts.lead,
+        "words": parts.words,
+        "ending": parts.ending,
+    }
     yield Finding(
         rule=ID,
         severity=Severity.CONVENTION,
@@ -65,6 +76,8 @@ def _problems(written: Draft) -> Iterator[Message]:
     rules, tags = written.config.title, written.impact_tags
     if not written.title.words:
         yield Message("no-words")
+    elif says_nothing(written.title.words):
+        yield Message("empty-words", {"words": written.title.words})
     if not tags and rules.require_tag:
         yield Message("no-tag")
     for tag in tags:
