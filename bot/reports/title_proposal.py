@@ -14,6 +14,8 @@ from checks.domain.pull_text.titles import says_nothing
 # Characters of a title's words, without tags and reference: longer ones no list of commits shows.
 _LONGEST = 80
 _CHINESE = re.compile("[\u4e00-\u9fff]")
+# What became of one variable says nothing without the function that it is in.
+_OF_A_VARIABLE = ("rewrite-value", "rewrite-part", "set-local")
 # Arguments that are names, which a title has without their classes.
 _NAMES = ("name", "names", "parts")
 
@@ -53,7 +55,8 @@ def _phrases(message: Message, words: Catalog) -> list[str]:
         return []
     args = _without_owners(message.args)
     functions = args.get("names") or [args.get("name")]
-    return [words(key, **args | {"functions": shown}) for shown in (functions, [])]
+    shown = [functions] if message.key in _OF_A_VARIABLE else [functions, []]
+    return [words(key, **args | {"functions": names}) for names in shown]
 
 
 def _without_owners(args: Mapping[str, Any]) -> dict[str, Any]:

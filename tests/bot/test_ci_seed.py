@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -200,6 +201,21 @@ def test_the_report_says_it(seed, tmp_path):
     assert "follows from `IndexError: list index out of range`" in text
     assert text.count("confirmed: `") == len(STALE)
     assert "write `3 | ((K + 1) << 8)`" in text
+
+
+def test_what_a_maintainer_needs_first_stands_open(seed, tmp_path):
+    text = written(seed, tmp_path / "o", "--format", "markdown")
+    shown = text
+    while "<details>" in shown:
+        shown = re.sub(r"<details>(?:(?!<details>).)*?</details>", "", shown, flags=re.DOTALL)
+    assert len(shown.encode()) < 6_000 < len(text.encode())
+    # The first thing to do about each failure, before the second of any.
+    todo = shown.partition("What to do:")[2]
+    assert all(f"{number}. " in todo for number in range(1, len(STALE) + 1))
+    assert "write `3 | ((K + 1) << 8)`" in todo and "Besides:" not in shown
+    assert f"{len(STALE)} confirmed, 0 refuted" in shown
+    for folded in ("Evidence:", "Key lines of the log:", "confirmed: `"):
+        assert folded in text and folded not in shown
 
 
 @pytest.fixture(scope="module")

@@ -74,6 +74,14 @@ def test_nothing_is_said_where_the_overview_has_nothing(specbot, packed):
     assert proposed(specbot, packed, "[Docs] update") == []
 
 
+def test_a_variable_is_named_with_its_function(specbot, packed):
+    counting = "def count(rows):\n    total = len(rows)\n    return send(total)\n"
+    packed.commit({"engine/count.py": counting})
+    packed.commit({"engine/count.py": counting.replace("len(rows)", "2 * len(rows)")}, "Count")
+    expected = ["[BugFix] total is 2 * len(rows), not len(rows), in count"]
+    assert proposed(specbot, packed, "[BugFix] fix bug") == expected
+
+
 def test_words_that_name_the_change_get_no_more(specbot, packed):
     packed.commit({"engine/pack.py": NEW.replace("def pack", "def pack_flag")}, "Rename")
     assert proposed(specbot, packed, "[BugFix][Docs] Call it pack_flag")[1:] == []
