@@ -154,7 +154,7 @@ def test_formats(cache: Path, repo: tuple[Path, str, str], form: str) -> None:
     done = run_device(cache, "test", *arguments, "--paths", "*/add_one.cu")
     assert done.returncode == 1, done.stderr
     assert "device.test-fails" in done.stdout
-    assert "1 of 1 sources compiled" in done.stdout
+    assert "1 of 1 source compiled" in done.stdout
 
 
 @needs_compiler

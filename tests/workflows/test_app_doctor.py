@@ -112,7 +112,7 @@ def test_an_app_that_is_installed_nowhere(fake, doctor):
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (500, "Of the last 1 webhooks 1 did not arrive, with status `500` (0: no connection)"),
+        (500, "Of the last 1 webhook 1 did not arrive, with status `500` (0: no connection)"),
         (
             401,
             "refused for their signature: the App's webhook secret is not the one of the settings",

@@ -113,7 +113,7 @@ def test_the_same_of_postgresql(server, configured, monkeypatch, capfd):
 def test_what_is_old_goes_and_one_repository_goes_whole(configured, capfd):
     fill()
     assert main(["data", "purge", "--lang", "en"]) == 0
-    assert "Deleted 1 reports" in capfd.readouterr().out
+    assert "Deleted 1 report" in capfd.readouterr().out
     assert held()[1] == 1
     assert main(["data", "purge", "--repository", "octo/engine", "--lang", "en"]) == 0
     assert held()[1] == 0
