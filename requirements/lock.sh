@@ -28,6 +28,7 @@ compile service pyproject.toml --extra service --constraint requirements/build.t
 compile base pyproject.toml --constraint requirements/service.txt
 compile action pyproject.toml --extra github --constraint requirements/service.txt
 compile dev pyproject.toml --extra dev --constraint requirements/service.txt --constraint requirements/build.txt
+compile device pyproject.toml --extra github --extra device --constraint requirements/dev.txt
 compile kernels requirements/kernels.in pyproject.toml --extra kernels --extra device \
     --constraint requirements/dev.txt --constraint requirements/build.txt
 

@@ -41,6 +41,11 @@ def workflow_commands(notes: Iterable[Mapping[str, Any]]) -> str:
     return "".join(made)
 
 
+def warning(text: str) -> str:
+    """A warning about the whole run as a workflow command."""
+    return f"::warning::{_data(text)}\n"
+
+
 def _data(text: str) -> str:
     """As the runner reads it back: no text of a pull request begins a line, where it could be a
     command."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from pathlib import Path
 
 from bot.cli.exit_codes import severity_exit_code
 from bot.configuration import load_configuration
-from bot.device import actions
+from bot.device import actions, shown_again
 from bot.files import read_text, write_output
-from bot.git import Git, Range, resolve
+from bot.git import Git, resolve
 from bot.pipeline import open_change
 from bot.reports import device as device_report
 from checks.core.change import PullRequest
@@ -28,7 +27,9 @@ def run(args: argparse.Namespace) -> int:
             args.action,
             change,
             load_configuration(change.base, None, None),
-            _command(args, compared, alone=alone),
+            shown_again.command(
+                args.action, "" if alone else compared.base, compared.head, args.title or ""
+            ),
             tuple(args.paths or ()),
             alone,
             args.timeout,
@@ -44,16 +45,6 @@ def run(args: argparse.Namespace) -> int:
 def _pull(args: argparse.Namespace) -> PullRequest:
     body = read_text(args.body_file) if args.body_file else ""
     return PullRequest(title=args.title or "", body=body, known=bool(args.title))
-
-
-def _command(args: argparse.Namespace, compared: Range, *, alone: bool) -> str:
-    """What shows the same again, in any clone."""
-    sides = f"--head {compared.head[:12]}"
-    if not alone:
-        sides = f"--base {compared.base[:12]} {sides}"
-    # A promise in the title decides what is asked.
-    promise = f" --title {shlex.quote(args.title)}" if args.title else ""
-    return f"specbot device {args.action} --repo . {sides}{promise}"
 
 
 def _progress() -> actions.Progress:

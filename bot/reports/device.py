@@ -27,6 +27,7 @@ from bot.reports.html import page
 from bot.reports.json_v1 import finding_data
 from bot.reports.markdown import write_document
 from bot.reports.terminal import write_for_terminal
+from checks.core.finding import Message
 
 _STYLES: dict[str, type[Style]] = {"markdown": Markdown, "html": Html, "terminal": Plain}
 
@@ -47,6 +48,29 @@ def render(report: DeviceReport, form: str, language: str, *, verbose: bool = Fa
     if form == "html":
         return page(Catalog(language)("device.title"), parts, language)
     return write_for_terminal(parts)
+
+
+def render_run(report: DeviceReport, language: str) -> str:
+    """The run in Markdown without its findings, for where the review tells those."""
+    words = Catalog(language, Markdown())
+    return write_document([*_summary(report, words), *_rest(report, words)])
+
+
+def note(report: DeviceReport) -> Message:
+    """What a review says of the run besides its findings: a remark in
+    `templates/words/notes.toml`."""
+    counts = _counts(report)
+    return Message(
+        "device-ran",
+        {
+            "action": report.action,
+            "compiled": sum(source.is_ready for source in report.build.sources),
+            "all": len(report.build.sources),
+            "passed": counts[PASSED],
+            "failed": counts[FAILED],
+            "other": counts[NOT_RUN],
+        },
+    )
 
 
 def _data(report: DeviceReport) -> dict[str, Any]:
@@ -143,6 +167,19 @@ def _counts(report: DeviceReport) -> Counter[str]:
 
 def blocks(report: DeviceReport, words: Catalog) -> Iterator[Block]:
     """The report for people."""
+    yield from _summary(report, words)
+    yield Heading(2, words("report.heading-findings"))
+    if report.findings:
+        yield table(group_by_cause(report.findings), words)
+        for finding in report.findings:
+            yield heading(finding, words)
+            yield from detail(finding, report.change, words, seen=False)
+    else:
+        yield Text(words("device.no-findings"))
+    yield from _rest(report, words)
+
+
+def _summary(report: DeviceReport, words: Catalog) -> Iterator[Block]:
     build = report.build
     counts = _counts(report)
     compiled = [source for source in build.sources if source.is_ready]
@@ -155,14 +192,10 @@ def blocks(report: DeviceReport, words: Catalog) -> Iterator[Block]:
     if len(report.schedules) > 1:
         facts.append(words("device.schedules", seeds=[str(seed) for seed in report.schedules]))
     yield Items(tuple(facts))
-    yield Heading(2, words("report.heading-findings"))
-    if report.findings:
-        yield table(group_by_cause(report.findings), words)
-        for finding in report.findings:
-            yield heading(finding, words)
-            yield from detail(finding, report.change, words, seen=False)
-    else:
-        yield Text(words("device.no-findings"))
+
+
+def _rest(report: DeviceReport, words: Catalog) -> Iterator[Block]:
+    """What no finding says."""
     yield from _not_passed(report, words)
     yield from _siblings(report, words)
     yield from _coverage(report, words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 OPS = "custom_ops/gpu_ops"
@@ -109,13 +110,14 @@ _FORKS = """
 """
 
 
-def write_ops(folder: Path, side: int) -> None:
-    """The tree of one side: 0 before the change, 1 after it."""
+def write_ops(folder: Path, side: int, names: Iterable[str] = tuple(BODIES)) -> None:
+    """The tree of one side, 0 before the change, 1 after it, with the ops `names`."""
     ops = folder / OPS
     (ops / "deep").mkdir(parents=True, exist_ok=True)
     helper = '#pragma once\n#include "paddle/extension.h"\n#include <unistd.h>\n'
     (ops / "helper.h").write_text(helper)
-    for name, bodies in BODIES.items():
+    for name in names:
+        bodies = BODIES[name]
         _write(folder, ops / "deep" / f"{name}.cu", name, bodies[side], bodies[2])
 
 

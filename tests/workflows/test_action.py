@@ -31,6 +31,8 @@ class Workflow:
     def __init__(self, fake, repo: Repository, directory: Path) -> None:
         self.fake, self.repo, self.directory = fake, repo, directory
         self.runs = 0
+        # What the machine has besides in its environment.
+        self.environment: dict[str, str] = {}
 
     def run(
         self, pull: Pull, *args: str, event: dict | None = None, depth: str = "", **permissions: str
@@ -42,15 +44,19 @@ class Workflow:
         here.mkdir()
         (here / "event.json").write_text(json.dumps(self.event(pull) if event is None else event))
         self.checkout(here / "checkout", pull, depth)
-        env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ} | {
-            "PYTHONPATH": str(ROOT),
-            "GITHUB_API_URL": self.fake.url,
-            "GITHUB_EVENT_NAME": "pull_request",
-            "GITHUB_EVENT_PATH": str(here / "event.json"),
-            "GITHUB_STEP_SUMMARY": str(here / "summary.md"),
-            "GITHUB_TOKEN": self.token(permissions or {"pull_requests": "write"}),
-            "GITHUB_WORKSPACE": str(here / "checkout"),
-        }
+        env = (
+            {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+            | {
+                "PYTHONPATH": str(ROOT),
+                "GITHUB_API_URL": self.fake.url,
+                "GITHUB_EVENT_NAME": "pull_request",
+                "GITHUB_EVENT_PATH": str(here / "event.json"),
+                "GITHUB_STEP_SUMMARY": str(here / "summary.md"),
+                "GITHUB_TOKEN": self.token(permissions or {"pull_requests": "write"}),
+                "GITHUB_WORKSPACE": str(here / "checkout"),
+            }
+            | self.environment
+        )
         command = [sys.executable, "-m", "bot.action", *args]
         done = subprocess.run(
             command, env=env, cwd=here, capture_output=True, text=True, check=False
