@@ -79,6 +79,8 @@ class Settings(BaseSettings):
     commands_per_hour: int = Field(30, ge=1)
     author_reruns_per_hour: int = Field(10, ge=0)
     local_kernels: Literal["cuda", "cpu"] | None = None
+    # Which of `specbot device`'s actions this host runs on its CPU.
+    local_device: Literal["test", "compare", "cover"] | None = None
     gpu_minutes_per_pull: int = Field(240, ge=0)
     gpu_minutes_per_day: int = Field(1440, ge=0)
     # What is lost is made good within ten minutes, of which a minute is for the looking, and for

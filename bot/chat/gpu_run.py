@@ -18,6 +18,7 @@ from bot.db.commands import GpuRun
 from bot.github import Client, GitHubError, RateLimited, UncertainWrite
 from bot.github.app import READ_CI, RUN
 from bot.jobs.requests import JobRequest
+from bot.settings import Settings
 from checks.core.config import GpuJob
 
 Json = dict[str, Any]
@@ -28,6 +29,9 @@ DEFAULT_JOB = GpuJob(
 # The name of the workflow that is none: the run is on a GPU of one of our own workers.
 LOCAL_WORKFLOW = "local"
 LOCAL_JOB = GpuJob("kernels", LOCAL_WORKFLOW, (), "ops", 60)
+# The same where device code runs on a CPU of one of our own workers.
+DEVICE_WORKFLOW = "device"
+DEVICE_JOB = GpuJob("device", DEVICE_WORKFLOW, (), "", 30)
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _OP = re.compile(r"[a-z0-9_]{1,64}")
 _MOST_OPS = 20
@@ -95,13 +99,13 @@ def plan_run(task: Task, pull: Json, arguments: KernelArguments) -> Json:
     changes in either has no effect.
     """
     job, context, head = task.job, task.context, str(pull["head"]["sha"])
-    can_run_here = context.settings.local_kernels is not None
     config, compared = read_base_configuration(task, pull)
     _require_known_roles(config.gpu_job)
-    gpu_jobs = config.gpu_job or (LOCAL_JOB if can_run_here else DEFAULT_JOB,)
-    gpu_job, ops = _select_job(gpu_jobs, arguments.names)
-    if gpu_job.workflow == LOCAL_WORKFLOW and not can_run_here:
+    gpu_job, ops = _select_job(_known_jobs(config.gpu_job, context.settings), arguments.names)
+    if gpu_job.workflow == LOCAL_WORKFLOW and context.settings.local_kernels is None:
         raise Refusal("kernels-no-local")
+    if gpu_job.workflow == DEVICE_WORKFLOW and context.settings.local_device is None:
+        raise Refusal("device-no-local")
     # The same command is the same request, however often this step is done.
     server = context.app.endpoint.server
     request = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{server}/{task.id}"))
@@ -129,6 +133,13 @@ def plan_run(task: Task, pull: Json, arguments: KernelArguments) -> Json:
         "ref": str(pull["base"]["repo"]["default_branch"]),
         "inputs": _inputs(gpu_job, values, ops),
     }
+
+
+def _known_jobs(gpu_jobs: tuple[GpuJob, ...], settings: Settings) -> tuple[GpuJob, ...]:
+    """The repository's jobs, and those that there are without any configuration."""
+    jobs = gpu_jobs or (DEFAULT_JOB if settings.local_kernels is None else LOCAL_JOB,)
+    # The first of a name is the one that is meant.
+    return (*jobs, DEVICE_JOB)
 
 
 def _inputs(gpu_job: GpuJob, values: dict[str, str], ops: tuple[str, ...]) -> dict[str, str]:
@@ -180,7 +191,7 @@ def dispatch(task: Task, plan: Json, arguments: KernelArguments) -> Json:
     except Refusal:
         records.cancel_reservation(run.request)
         raise
-    if run.workflow == LOCAL_WORKFLOW:
+    if run.workflow in (LOCAL_WORKFLOW, DEVICE_WORKFLOW):
         return _enqueue_local_run(task, plan, pull)
     if not records.claim(run.request):
         return _find_sent_run(task, run)
@@ -214,14 +225,14 @@ def _require_unchanged(task: Task, run: GpuRun, arguments: KernelArguments) -> J
 
 
 def _enqueue_local_run(task: Task, plan: Json, pull: Json) -> Json:
-    """Order the run from a worker with a GPU. The same run again is the same request."""
+    """Order the run from a worker that can run it. The same run again is the same request."""
     job = task.job
     trusted = is_head_trusted(task.client(METADATA), job.repository, job.repository_id, pull)
-    ops = [op for op in plan["inputs"]["ops"].split(",") if op]
+    ops = [op for op in plan["inputs"].get("ops", "").split(",") if op]
     stored = {"run": plan["run"], "ops": ops, "trusted": trusted}
     request = JobRequest(
         workflow="kernels-local",
-        queue="gpu",
+        queue="device" if plan["run"]["workflow"] == DEVICE_WORKFLOW else "gpu",
         id=f"kernels-local-{plan['run']['request']}",
         arguments=(stored,),
     )

@@ -12,7 +12,7 @@ _WORST_FIRST = ("failure", "neutral", "success")
 class PageTab:
     """What the pull request's page shows of it.
 
-    `kind`: kernels or logprobs; `bodies`: HTML by language.
+    `kind`: kernels, device or logprobs; `bodies`: HTML by language.
     """
 
     kind: str

@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.i18n.escape import Html, Markdown
 from bot.reports.charts import stacked_bars
-from bot.sandbox.programs import ci, kernels, pages, review
+from bot.sandbox.programs import ci, device, kernels, pages, review
 from checks import registry
 from checks.lang.source import parse
 
@@ -35,10 +35,11 @@ PROGRAMS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "analysis": pages.analysis_page,
     "ci": ci.result,
     "kernels": kernels.result,
+    "device": device.result,
 }
-# What it starts has limits of its own, and a GPU's driver needs more of an address space than there
-# is memory.
-_UNLIMITED = ("kernels",)
+# What these start has limits of its own, and a GPU's driver needs more of an address space than
+# there is memory.
+_UNLIMITED = ("kernels", "device")
 # Bytes: nine times what the largest change we know takes.
 _MEMORY = 4 << 30
 # The words of nearly every page and review.

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from bot.db.engine import create, put, where
 
-KINDS = ("analysis", "review", "ci", "kernels", "logprobs")
+KINDS = ("analysis", "review", "ci", "kernels", "device", "logprobs")
 # The kind of the report that stands over the list of all reports, and is about all of them.
 HISTORY = "history"
 PER_PAGE = 50
@@ -136,8 +136,9 @@ class PageReport:
     """A report to keep.
 
     `bodies`: HTML by language, from `bot.web.tab_html`. `verdict`: that of a review; how CI stands
-    (passed, failed, running); whether kernels got worse (worse, fine, apart); or that of a logprob
-    comparison. `took`: seconds from what caused the report until it was there.
+    (passed, failed, running); whether kernels got worse (worse, fine, apart); what device code
+    showed (found, asked, fine, unjudged); or that of a logprob comparison. `took`: seconds from
+    what caused the report until it was there.
     """
 
     repository: str

@@ -24,6 +24,7 @@ from bot.github.app import ANALYSE, COMMENT, READ_CI
 from bot.sandbox.client import JobFailed
 from bot.web.page_store import PageReport, PageStore
 from bot.workflows.comments import step
+from bot.workflows.local_device import run_and_judge
 from bot.workflows.local_kernels import Unconfined, run_and_archive
 
 Json = dict[str, Any]
@@ -130,29 +131,37 @@ def _run_here(context: ServiceContext, job: CommentJob, run: GpuRun, stored: Jso
     token = context.app.token(job.installation, job.repository_id, ANALYSE)
     clone, _ = context.checkouts.fetch(job.repository, token, str(pull["base"]["ref"]), run.head)
     begun = time.monotonic()
+    kind, settings, trusted = kernel_check.kind_of(run), context.settings, stored["trusted"]
     try:
-        archive = run_and_archive(
-            clone, run, stored["ops"], context.settings, trusted=stored["trusted"]
-        )
+        if kind == "device":
+            outcome = run_and_judge(clone, run, pull, settings, trusted=trusted)
+            return _with_tabs_kept(context, job, run, outcome)
+        archive = run_and_archive(clone, run, stored["ops"], settings, trusted=trusted)
+        return _judge(context, job, run, archive)
     except Unconfined:
         context.records.cancel_reservation(run.request)
-        return RunOutcome("failure", "kernels-unconfined")
+        return RunOutcome("failure", f"{kind}-unconfined")
     except UserError as error:
         sentence = context.words(f"errors.{error.key}", **error.args_)
-        return RunOutcome("failure", "kernels-failed", sentence)
+        return RunOutcome("failure", f"{kind}-failed", sentence)
     except JobFailed as error:
         _log.error("kernels could not be run", error=str(error))
-        return RunOutcome("failure", "kernels-failed")
+        return RunOutcome("failure", f"{kind}-failed")
     finally:
         minutes = math.ceil((time.monotonic() - begun) / 60)
         context.records.set_minutes(run.request, min(run.minutes, minutes))
-    return _judge(context, job, run, archive)
 
 
 def _judge(context: ServiceContext, job: CommentJob, run: GpuRun, archive: bytes) -> RunOutcome:
-    """The outcome, whose tabs go onto the page of the pull request."""
     baselines = context.settings.baselines(run.repository_id)
     outcome = kernel_result.judge_run(run, archive, context.words, baselines)
+    return _with_tabs_kept(context, job, run, outcome)
+
+
+def _with_tabs_kept(
+    context: ServiceContext, job: CommentJob, run: GpuRun, outcome: RunOutcome
+) -> RunOutcome:
+    """The outcome, whose tabs are on the page of the pull request now."""
     pages = PageStore(context.store.engine)
     for tab in outcome.tabs:
         page = PageReport(

@@ -19,7 +19,7 @@ from bot.settings import Settings
 from bot.workflows import ci, comments, commits, discussion, kernels, publish_pages, review, upkeep
 from bot.workflows.reconcile import deliveries, failures, pulls
 
-QUEUES = ("upkeep", "reviews", "commands", "comments", "ci", "gpu")
+QUEUES = ("upkeep", "reviews", "commands", "comments", "ci", "gpu", "device")
 # Every durable workflow. DBOS finds them by name, so that their modules must be imported before it
 # is launched.
 WORKFLOWS = (
@@ -44,10 +44,14 @@ _log = structlog.get_logger("specbot.worker")
 
 
 def usual_queues(settings: Settings) -> tuple[str, ...]:
-    """The queues of a worker that was told none: a host without a GPU leaves that queue to
-    another."""
-    runs_kernels = settings.local_kernels == "cpu" or GPU.exists()
-    return tuple(name for name in QUEUES if name != "gpu" or runs_kernels)
+    """The queues of a worker that was told none: a host without a GPU, or that is to run no device
+    code, leaves that queue to another."""
+    left = set()
+    if settings.local_kernels != "cpu" and not GPU.exists():
+        left.add("gpu")
+    if settings.local_device is None:
+        left.add("device")
+    return tuple(name for name in QUEUES if name not in left)
 
 
 class Worker:
@@ -97,6 +101,8 @@ class Worker:
         DBOS.register_queue("comments", worker_concurrency=2, polling_interval_sec=_POLL)
         # Two runs at a time would measure each other.
         DBOS.register_queue("gpu", worker_concurrency=1, polling_interval_sec=_POLL)
+        # One takes every core.
+        DBOS.register_queue("device", worker_concurrency=1, polling_interval_sec=_POLL)
         DBOS.register_queue(
             "ci", partition_concurrency=1, worker_concurrency=2, polling_interval_sec=_POLL
         )

@@ -125,7 +125,7 @@ class GpuJob:
     `logprobs` and `logprobs_base`, the records of head and of base.
 
     The workflow `local` is none: a worker of SpecBot's own with a GPU runs the `kernels` of base
-    and head.
+    and head. Nor is `device`: such a worker runs the device code that was changed on its CPU.
     """
 
     name: str

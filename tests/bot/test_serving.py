@@ -23,15 +23,16 @@ def test_no_answer_waits_for_its_first_part_to_be_acknowledged():
 
 
 @pytest.mark.parametrize(
-    ("told", "kernels", "queues"),
+    ("told", "kernels", "device", "queues"),
     [
-        ((), "cpu", QUEUES),
-        ((), "cuda", tuple(name for name in QUEUES if name != "gpu")),
-        (("--queues", "gpu, ci,gpu"), "cuda", ("gpu", "ci")),
+        ((), "cpu", "test", QUEUES),
+        ((), "cpu", None, tuple(name for name in QUEUES if name != "device")),
+        ((), "cuda", "test", tuple(name for name in QUEUES if name != "gpu")),
+        (("--queues", "gpu, ci,gpu"), "cuda", None, ("gpu", "ci")),
     ],
 )
 def test_a_worker_works_on_every_queue_it_can_unless_told(
-    specbot, monkeypatch, tmp_path, told, kernels, queues
+    specbot, monkeypatch, tmp_path, told, kernels, device, queues
 ):
     """On a host without a GPU."""
     asked = []
@@ -40,7 +41,9 @@ def test_a_worker_works_on_every_queue_it_can_unless_told(
         asked.append(queues)
         raise UserError("unknown-queue", name="that is enough", known=queues)
 
-    settings = SimpleNamespace(data_dir=tmp_path, executor=str, local_kernels=kernels)
+    settings = SimpleNamespace(
+        data_dir=tmp_path, executor=str, local_kernels=kernels, local_device=device
+    )
     monkeypatch.setattr("bot.workflows.worker.GPU", tmp_path / "none")
     monkeypatch.setattr("bot.cli.worker.os.nice", lambda by: by)
     monkeypatch.setattr("bot.cli.worker.load", lambda file: settings)

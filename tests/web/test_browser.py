@@ -14,7 +14,7 @@ from bot.cli.main import main
 from tests.example.build import build
 from tests.web.conftest import HOSTILE, NOW, pull
 
-TABS = ("analysis", "review", "ci", "kernels", "logprobs", "history")
+TABS = ("analysis", "review", "ci", "kernels", "device", "logprobs", "history")
 PULL = tuple(f"/pr/octo/engine/1?tab={tab}" for tab in TABS)
 PATHS = ("/", *PULL, "/rules", "/rules/protocol.unmasked-pack", "/stats")
 QUIET = (

@@ -1,5 +1,5 @@
 """`/kernels [job] [commit] [ops]`: the head's kernels against the base's on a GPU runner of the
-repository."""
+repository; the job `device`: its device code on a CPU of one of our own workers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(task: Task) -> str:
     run = GpuRun(**plan["run"])
     task.step(f"check {task.number}", lambda: kernel_check.begin(task.context, task.job, run))
     answer = task.words(
-        "comments.kernels-sent",
+        f"comments.{kernel_check.kind_of(run)}-sent",
         head=run.head[:12],
         base=run.base[:12],
         minutes=run.minutes,
