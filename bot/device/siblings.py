@@ -114,7 +114,9 @@ def _sibling_result(item: OpCopy, result: JobResult, left_out: Sequence[str]) ->
     recorded = [event for event in by_agreement[DIFFERS] if event["call"]]
     varied = [event for event in by_agreement[DIFFERS] if not event["call"]]
     end = (result.of("end") or [{}])[0]
-    reasons = [str(event["why"]) for event in by_agreement[NOT_COMPARED]]
+    # Of what agrees, a part may be left out too.
+    partly = [event for event in by_agreement[AGREES] if event["why"]]
+    reasons = [str(event["why"]) for event in (*by_agreement[NOT_COMPARED], *partly)]
     reasons += [f"{call}: the process died" for call in left_out]
     why = str(end.get("why", "")) or _unfinished(result)
     return SiblingResult(

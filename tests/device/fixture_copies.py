@@ -132,6 +132,12 @@ def test_no_step():
 
 SAME = "if (!stopped[i] && !paused[i]) lens[i] += step;"
 BY_TWO = "if (!stopped[i] && !paused[i]) lens[i] += 2 * step;"
+# Besides, who comes last is noted in `paused`, when all have read it.
+WITH_LAST = """bool goes_on = !stopped[i] && !paused[i];
+  __syncwarp(__activemask());
+  const_cast<bool*>(paused)[0] = i % 2;
+  if (goes_on) lens[i] += STEP;
+"""
 # No test has a request that is stopped and paused.
 STOPPED_AND_PAUSED = "if (stopped[i] == paused[i]) lens[i] += step;"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.device import fixture_copies
-from tests.device.fixture_copies import BY_TWO, GPU, SAME, STOPPED_AND_PAUSED, WRAPPER
+from tests.device.fixture_copies import BY_TWO, GPU, SAME, STOPPED_AND_PAUSED, WITH_LAST, WRAPPER
 from tests.device.fixture_repo import commit
 from tests.device.test_command import needs_compiler, report_of, run_device
 
@@ -87,6 +87,22 @@ def test_a_parameter_of_one_side(cache: Path, tmp_path: Path) -> None:
     [sibling] = report["siblings"]
     assert not sibling["compared"]
     assert sibling["left_out"] == ["one side alone takes mask"]
+
+
+@pytest.mark.parametrize(("step", "agrees"), [("step", True), ("2 * step", False)])
+def test_what_is_another_each_time_is_left_out_and_the_rest_compared(
+    cache: Path, tmp_path: Path, step: str, agrees: bool
+) -> None:
+    fixture_copies.write_copies(tmp_path, gpu=WITH_LAST.replace("STEP", step))
+    commit(tmp_path, "head")
+    report = compare(cache, tmp_path)
+    [sibling] = report["siblings"]
+    assert sibling["compared"]
+    # Two calls step. In one all are paused, before and after; in the last nothing else is written.
+    assert (sibling["agreed"], sibling["differed"]) == ((3, 0) if agrees else (1, 2))
+    assert "paused is not the same each time" in sibling["left_out"]
+    found = [f for f in report["findings"] if f["rule"] == "device.sibling"]
+    assert bool(found) != agrees
 
 
 @pytest.mark.parametrize("form", ["terminal", "markdown", "html"])
