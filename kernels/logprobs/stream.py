@@ -11,17 +11,19 @@ import triton.language as tl
 from .._device import LARGEST, LOG2E, after_another, multiprocessors, wait_for_another
 from .._launch import Launcher, cdiv
 from .._tiles import (
-    WARPS,
+    arrived_tile,
     count_at_least,
     cut_tile,
     group_max,
-    load_tile,
-    packed,
+    load_ahead,
+    streaming,
     sum_exponentials,
 )
 from .entry import entry_of, sampled_logit
 
-AT_ONCE = 20  # programs of one warp and 96 registers that a multiprocessor holds
+# Programs of one warp that a multiprocessor holds: of 96 registers, and of ``REGISTERS_ANYWHERE``.
+AT_ONCE = 20
+AT_ONCE_ANYWHERE = 16
 
 
 def stream_chunks(
@@ -43,22 +45,24 @@ def stream_chunks(
     groups = chunks * (chunk // options["GROUP"]) if k else 0
     best = torch.empty(entries, groups, dtype=logits.dtype, device=device)
     if entries:
-        per_program = _chunks_per_program(entries, chunks, multiprocessors(device))
+        reading = streaming(logits, cut=options["HAS_CUT"])
+        processors, anywhere = multiprocessors(device), bool(reading["ANYWHERE"])
+        per_program = _chunks_per_program(entries, chunks, processors, anywhere)
         launch(
             _chunk_kernel, entries * cdiv(chunks, per_program),
             (*arguments, partial, at_least, best, vocab, chunks, per_program, k),
             lambda: {
-                **options, "PACKED": packed(logits) and not options["HAS_CUT"],
-                "num_warps": WARPS, **after_another(),
+                **options, **reading, **after_another(),
             },
         )  # fmt: skip
     return partial, at_least, best
 
 
-def _chunks_per_program(rows: int, chunks: int, processors: int) -> int:
+def _chunks_per_program(rows: int, chunks: int, processors: int, anywhere: bool = False) -> int:
     """As many as it takes to have every program run at once; if those are too many for that,
     a few."""
-    at_once = cdiv(rows * chunks, AT_ONCE * processors)
+    programs = AT_ONCE_ANYWHERE if anywhere else AT_ONCE
+    at_once = cdiv(rows * chunks, programs * processors)
     return at_once if at_once <= 8 else 2
 
 
@@ -78,7 +82,7 @@ def _chunk_kernel(
     partial_ptr, at_least_ptr, group_max_ptr,  # out: [R, chunks, 2], [R, chunks], [R, groups]
     vocab, chunks, per_program, k,
     HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr, PACKED: tl.constexpr,
-    PDL: tl.constexpr,
+    ANYWHERE: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     wait_for_another(PDL)
     program = tl.program_id(0)
@@ -92,7 +96,9 @@ def _chunk_kernel(
     if row >= 0:
         row_ptr = logits_ptr + row * logits_stride_t
         end = tl.minimum(first + per_program, chunks)
-        ahead = load_tile(row_ptr, logits_stride_v, first, end, vocab, CHUNK, PACKED, True)
+        ahead = load_ahead(
+            row_ptr, logits_stride_v, first, end, vocab, CHUNK, PACKED, ANYWHERE, True
+        )
         if token_ptr is not None:
             token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
             sampled, _known = sampled_logit(
@@ -100,8 +106,12 @@ def _chunk_kernel(
             )
         scale = LOG2E / temperature
         for chunk in range(first, end):
-            tile = ahead
-            ahead = load_tile(row_ptr, logits_stride_v, chunk + 1, end, vocab, CHUNK, PACKED, True)
+            tile = arrived_tile(
+                ahead, row_ptr, logits_stride_v, chunk, end, vocab, CHUNK, PACKED, ANYWHERE, True
+            )
+            ahead = load_ahead(
+                row_ptr, logits_stride_v, chunk + 1, end, vocab, CHUNK, PACKED, ANYWHERE, True
+            )
             if HAS_CUT:
                 tile = cut_tile(tile, chunk, cut_logit, cut_id, CHUNK)
             best = group_max(tile, CHUNK, GROUP, PACKED)

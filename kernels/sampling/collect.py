@@ -10,13 +10,15 @@ from .._device import LOG2E, after_another, multiprocessors, read_logit, wait_fo
 from .._launch import Launcher, cdiv
 from .._tiles import (
     WARPS,
+    arrived_tile,
     between,
     count_above,
     count_at_least,
-    load_tile,
+    load_ahead,
     mass,
-    packed,
+    packing,
     stream_stats,
+    streaming,
     tile_max,
     unpack,
 )
@@ -50,8 +52,7 @@ def mass_of_chunks(
         _mass_kernel, rows * cdiv(chunks, per_program),
         (logits, *logits.stride(), limits, partial, vocab, chunks, per_program),
         lambda: {
-            "CHUNK": geometry.chunk, "PACKED": packed(logits), "num_warps": WARPS,
-            **after_another(),
+            "CHUNK": geometry.chunk, **streaming(logits), **after_another(),
         },
     )  # fmt: skip
     return partial
@@ -63,7 +64,7 @@ def _mass_kernel(
     limits,  # [R] each
     partial_ptr,  # out float32 [R, chunks, 2]
     vocab, chunks, per_program,
-    CHUNK: tl.constexpr, PACKED: tl.constexpr, PDL: tl.constexpr,
+    CHUNK: tl.constexpr, PACKED: tl.constexpr, ANYWHERE: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     wait_for_another(PDL)
     program = tl.program_id(0)
@@ -75,7 +76,7 @@ def _mass_kernel(
         stream_stats(
             logits_ptr + row * stride_r, stride_v, vocab, 0.0, 0, temperature, first,
             tl.minimum(first + per_program, chunks), partial_ptr + row * chunks * 2,
-            False, CHUNK, PACKED,
+            False, CHUNK, PACKED, ANYWHERE,
         )  # fmt: skip
 
 
@@ -108,7 +109,7 @@ def collect_candidates(
         ),
         lambda: {
             "WEIGH": weigh, "CHUNK": geometry.chunk, "ROOM": geometry.room,
-            "PACKED": packed(logits), "num_warps": WARPS, "maxnreg": REGISTERS, **after_another(),
+            **packing(logits), "num_warps": WARPS, "maxnreg": REGISTERS, **after_another(),
         },
     )  # fmt: skip
     return counts, above, candidates
@@ -122,7 +123,7 @@ def _collect_kernel(
     counts_ptr, above_ptr, candidates_ptr,  # out: [R, chunks, 4], [R, chunks, 2], [R, ROOM, 2]
     vocab, chunks, per_program,
     WEIGH: tl.constexpr, CHUNK: tl.constexpr, ROOM: tl.constexpr,
-    PACKED: tl.constexpr, PDL: tl.constexpr,
+    PACKED: tl.constexpr, ANYWHERE: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     wait_for_another(PDL)
     # Backwards: what the pass before read last may still be in the L2.
@@ -136,11 +137,13 @@ def _collect_kernel(
     high = tl.load(bracket_ptr + row * 2 + 1)
     end = tl.minimum(first + per_program, chunks)
     lane = tl.arange(0, 32)
-    ahead = load_tile(row_ptr, stride_v, first, end, vocab, CHUNK, PACKED, False)
+    ahead = load_ahead(row_ptr, stride_v, first, end, vocab, CHUNK, PACKED, ANYWHERE, False)
     for chunk in range(first, end):
-        tile = ahead
-        ahead = load_tile(row_ptr, stride_v, chunk + 1, end, vocab, CHUNK, PACKED, False)
-        if not PACKED:
+        tile = arrived_tile(
+            ahead, row_ptr, stride_v, chunk, end, vocab, CHUNK, PACKED, ANYWHERE, False
+        )
+        ahead = load_ahead(row_ptr, stride_v, chunk + 1, end, vocab, CHUNK, PACKED, ANYWHERE, False)
+        if PACKED is None:
             tile = read_logit(tile)
         above_low = count_above(tile, low, PACKED)
         reach_high = count_at_least(tile, high, PACKED)
@@ -177,8 +180,8 @@ def _collect_kernel(
 def _mass_above(tile, high, scale, CHUNK: tl.constexpr, PACKED: tl.constexpr):
     """(max, sum of exp2((x - max) * scale)) of the logits above ``high``; there are some."""
     top = read_logit(tile_max(tile, CHUNK, PACKED))
-    if PACKED:
-        one, two = unpack(tile)
+    if PACKED is not None:
+        one, two = unpack(tile, PACKED)
         total = tl.sum(
             tl.where(one > high, mass(one, top, scale), 0.0)
             + tl.where(two > high, mass(two, top, scale), 0.0)
@@ -198,9 +201,9 @@ def _store_candidates(
     Few of a chunk's tokens are: so each lane notes where in its own registers they are, as bits of
     a word, and the logits of those that are found are loaded again.
     """
-    if PACKED:
+    if PACKED is not None:
         COLUMNS: tl.constexpr = CHUNK // (2 * ROWS)
-        inside = tl.reshape(between(tile, low, high), [ROWS, COLUMNS])
+        inside = tl.reshape(between(tile, low, high, PACKED), [ROWS, COLUMNS])
         bit = tl.full([ROWS], 0x00010001, tl.int32) << tl.arange(0, ROWS)
     else:
         COLUMNS: tl.constexpr = CHUNK // ROWS
@@ -213,7 +216,7 @@ def _store_candidates(
     for _step in range(tl.max(count)):
         lowest = found & -found
         number = (lowest.to(tl.float32).to(tl.int32, bitcast=True) >> 23) - 127
-        if PACKED:
+        if PACKED is not None:
             token = chunk * CHUNK + ((number & 7) * COLUMNS + column) * 2 + (number >> 4)
         else:
             token = chunk * CHUNK + number * COLUMNS + column

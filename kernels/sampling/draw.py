@@ -19,16 +19,15 @@ from .._device import (
 )
 from .._launch import Launcher, cdiv
 from .._tiles import (
-    WARPS,
     best_of_row,
     chunks_per_program,
     cut_tile,
     load_stats,
     load_tile,
     mass,
-    packed,
     pick_chunk,
     stream_stats,
+    streaming,
     without_nan,
 )
 
@@ -66,8 +65,7 @@ def sample_triton(
         _sample_stats_kernel, rows * cdiv(chunks, per_program),
         (*arguments, partial, vocab, chunks, per_program),
         lambda: {
-            "CHUNK": chunk, "PACKED": packed(logits) and cut is None, "num_warps": WARPS,
-            **after_another(),
+            "CHUNK": chunk, **streaming(logits, cut=cut is not None), **after_another(),
         },
     )  # fmt: skip
     launch(
@@ -87,7 +85,7 @@ def _sample_stats_kernel(
     temperature_ptr, cut_logit_ptr, cut_id_ptr,  # [R]
     partial_ptr,  # out float32 [R, chunks, 2]
     vocab, chunks, per_program,
-    CHUNK: tl.constexpr, PACKED: tl.constexpr, PDL: tl.constexpr,
+    CHUNK: tl.constexpr, PACKED: tl.constexpr, ANYWHERE: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     wait_for_another(PDL)
     program = tl.program_id(0)
@@ -99,7 +97,7 @@ def _sample_stats_kernel(
         logits_ptr + row * stride_r, stride_v, vocab, cut_logit, cut_id,
         read_temperature(tl.load(temperature_ptr + row)),
         first, tl.minimum(first + per_program, chunks), partial_ptr + row * chunks * 2,
-        cut_logit_ptr is not None, CHUNK, PACKED,
+        cut_logit_ptr is not None, CHUNK, PACKED, ANYWHERE,
     )  # fmt: skip
 
 
@@ -126,13 +124,12 @@ def _sample_kernel(
     else:
         scale = LOG2E / temperature
         chosen, origin = pick_chunk(tops, seconds, top, scale, chunk_uniform, CHUNKS)
-        x = load_tile(
-            logits_ptr + row * stride_r, stride_v, chosen, chosen + 1, vocab, CHUNK, False, False
-        )
+        row_ptr = logits_ptr + row * stride_r
+        x = load_tile(row_ptr, stride_v, chosen, chosen + 1, vocab, CHUNK, None, False, False)
         if cut_logit_ptr is not None:
             cut_logit, cut_id = read_cut(cut_logit_ptr, cut_id_ptr, row, True)
             x = cut_tile(x, chosen, cut_logit, cut_id, CHUNK)
         token = chosen * CHUNK + pick(
-            mass(without_nan(x, False), origin, scale), token_uniform, CHUNK
+            mass(without_nan(x, None), origin, scale), token_uniform, CHUNK
         )
         tl.store(token_ptr + row, token.to(tl.int64))

@@ -141,7 +141,9 @@ def _settle_kernel(
                 seed, position = tl.load(seed_ptr + row), tl.load(position_ptr + row)
                 chunk_uniform, token_uniform = uniforms(seed, position, STREAM)
                 chosen = pick(masses, chunk_uniform, CHUNKS)
-                x = load_tile(row_ptr, stride_v, chosen, chosen + 1, vocab, CHUNK, False, False)
+                x = load_tile(
+                    row_ptr, stride_v, chosen, chosen + 1, vocab, CHUNK, None, False, False
+                )
                 x = cut_tile(x, chosen, cut_logit, cut_id, CHUNK)
                 token = chosen * CHUNK + pick(mass(x, origin, scale), token_uniform, CHUNK)
                 tl.store(token_ptr + row, token.to(tl.int64))
@@ -219,7 +221,7 @@ def _masses_of_row(
 ):  # fmt: skip
     """float32 [CHUNKS]: the mass of the kept tokens, from a pass over the row."""
     for chunk in range(0, chunks):
-        x = load_tile(row_ptr, stride, chunk, chunk + 1, vocab, CHUNK, False, False)
+        x = load_tile(row_ptr, stride, chunk, chunk + 1, vocab, CHUNK, None, False, False)
         x = cut_tile(x, chunk, cut_logit, cut_id, CHUNK)
         weight = (tl.sum(mass(x, origin, scale)) * UNIT).to(tl.int64)
         tl.store(own_ptr + chunk, weight)

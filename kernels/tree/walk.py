@@ -23,14 +23,13 @@ from .._launch import Launcher, cdiv
 from .._random import ACCEPT as _ACCEPT
 from .._random import RECOVER as _RECOVER
 from .._tiles import (
-    WARPS,
     best_of_row,
     chunks_per_program,
     load_stats,
     mass,
-    packed,
     pick_chunk,
     stream_stats,
+    streaming,
 )
 from ..verify.request import at_column, contiguous, store_step
 from ..verify.residual import read_tile
@@ -63,8 +62,8 @@ def verify_tree_triton(
         _tree_stats_kernel, batch * nodes * cdiv(chunks, per_program),
         (tree, target, warm, partial, chunks, per_program),
         lambda: {
-            "CHUNK": chunk, "PACKED": packed(given.target_logits) and target[5] is None,
-            "num_warps": WARPS, **after_another(),
+            "CHUNK": chunk, **streaming(given.target_logits, cut=target[5] is not None),
+            **after_another(),
         },
     )  # fmt: skip
     step_idx = given.step_idx.contiguous()
@@ -151,7 +150,7 @@ def _tree_stats_kernel(
     tree, target, warm_ptr,
     partial_ptr,  # out float32 [B, N, chunks, 2]
     chunks, per_program,
-    CHUNK: tl.constexpr, PACKED: tl.constexpr, PDL: tl.constexpr,
+    CHUNK: tl.constexpr, PACKED: tl.constexpr, ANYWHERE: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     wait_for_another(PDL)
     program = tl.program_id(0)
@@ -167,7 +166,7 @@ def _tree_stats_kernel(
         stream_stats(
             row_ptr, stride, vocab, cut_logit, cut_id, _temperature_of(warm_ptr, b), first,
             tl.minimum(first + per_program, chunks), partial_ptr + row * chunks * 2,
-            target[5] is not None, CHUNK, PACKED,
+            target[5] is not None, CHUNK, PACKED, ANYWHERE,
         )  # fmt: skip
 
 

@@ -11,7 +11,6 @@ import triton
 import triton.language as tl
 
 from .._device import read_cut, read_temperature
-from .._tiles import packed
 from .inputs import VerifyInputs
 from .strategy import Strategy
 
@@ -60,13 +59,14 @@ def emit_of(given: VerifyInputs, tokens: torch.Tensor, count: torch.Tensor) -> t
     )
 
 
-def packing_of(given: VerifyInputs) -> dict[str, bool]:
-    """Whether rows are read two logits a word: the target's and the draft's alike, because a
-    residual takes both. A cut is applied to single logits.
-    """
-    target = packed(given.target_logits) and given.target_cut_logit is None
-    draft = packed(given.draft_logits) and given.draft_cut_logit is None
-    return {"PACKED": target and (draft or given.draft_logits is None)}
+def rows_of(given: VerifyInputs) -> tuple[torch.Tensor | None, ...]:
+    """What is read alike, because a residual takes both: the target's rows and the draft's."""
+    return given.target_logits, given.draft_logits
+
+
+def has_cut(given: VerifyInputs) -> bool:
+    """Whether one of them is cut."""
+    return given.target_cut_logit is not None or given.draft_cut_logit is not None
 
 
 def widths_of(given: VerifyInputs) -> dict[str, object]:

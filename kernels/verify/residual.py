@@ -9,17 +9,29 @@ import triton.language as tl
 
 from .._device import LOG2E, after_another, wait_for_another
 from .._launch import Launcher, cdiv
-from .._tiles import chunks_per_program, cut_tile, load_tile, mass, unpack, without_nan
+from .._tiles import (
+    REGISTERS_ANYWHERE,
+    arrived_tile,
+    chunks_per_program,
+    cut_tile,
+    load_ahead,
+    load_tile,
+    mass,
+    packing,
+    unpack,
+    without_nan,
+)
 from .inputs import VerifyInputs
 from .judge import drafted_logits, judge
 from .request import (
     at_column,
     draft_of,
     draft_row,
-    packing_of,
+    has_cut,
     read_drafts,
     read_request,
     request_of,
+    rows_of,
     target_of,
     target_row,
     widths_of,
@@ -50,6 +62,8 @@ def residual_mass(
     residual = torch.empty(batch, rows, chunks, dtype=torch.float32, device=partial.device)
     tiles = cdiv(chunks, TOGETHER)
     per_program = chunks_per_program(batch * rows, tiles, tiles, rows * PROGRAMS)
+    read = packing(*rows_of(given), cut=has_cut(given))
+    registers = REGISTERS_ANYWHERE if read["ANYWHERE"] else REGISTERS
     launch(
         _residual_kernel, batch * rows * cdiv(tiles, per_program),
         (
@@ -58,8 +72,8 @@ def residual_mass(
         ),
         lambda: {
             **widths_of(given), "BLOCK": block, "RESIDUALS": rows, "CHUNK": chunk,
-            "CHUNKS": triton.next_power_of_2(chunks), "TOGETHER": TOGETHER, **packing_of(given),
-            "num_warps": WARPS, "maxnreg": REGISTERS, **after_another(),
+            "CHUNKS": triton.next_power_of_2(chunks), "TOGETHER": TOGETHER, **read,
+            "num_warps": WARPS, "maxnreg": registers, **after_another(),
         },
     )  # fmt: skip
     return residual
@@ -82,9 +96,19 @@ def left_weights(x, y, origin, draft_origin, scale, p_share, q_share):
 
 
 @triton.jit
-def load_row(row, chunk, end, CHUNK: tl.constexpr, PACKED: tl.constexpr):
-    """``load_tile`` of a ``target_row`` or ``draft_row``."""
-    return load_tile(row[0], row[1], chunk, end, row[2], CHUNK, PACKED, False)
+def load_row_ahead(
+    row, chunk, end, CHUNK: tl.constexpr, PACKED: tl.constexpr, ANYWHERE: tl.constexpr
+):
+    """``load_ahead`` of a ``target_row`` or ``draft_row``."""
+    return load_ahead(row[0], row[1], chunk, end, row[2], CHUNK, PACKED, ANYWHERE, False)
+
+
+@triton.jit
+def arrived_row(
+    ahead, row, chunk, end, CHUNK: tl.constexpr, PACKED: tl.constexpr, ANYWHERE: tl.constexpr
+):
+    """``arrived_tile`` of such a row."""
+    return arrived_tile(ahead, row[0], row[1], chunk, end, row[2], CHUNK, PACKED, ANYWHERE, False)
 
 
 @triton.jit
@@ -100,7 +124,8 @@ def clean_tile(tile, row, chunk, HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, PAC
 @triton.jit
 def read_tile(row, HAS_CUT: tl.constexpr, chunk, end, CHUNK: tl.constexpr):
     """The logits of one chunk, for a draw."""
-    return clean_tile(load_row(row, chunk, end, CHUNK, False), row, chunk, HAS_CUT, CHUNK, False)
+    tile = load_tile(row[0], row[1], chunk, end, row[2], CHUNK, None, False, False)
+    return clean_tile(tile, row, chunk, HAS_CUT, CHUNK, None)
 
 
 @triton.jit(do_not_specialize=["chunks", "tiles", "per_program", "slots"])
@@ -109,8 +134,7 @@ def _residual_kernel(
     residual_ptr,  # out float32 [B, RESIDUALS, chunks]
     REJECT_ALL: tl.constexpr, ACCEPT_ALL: tl.constexpr, WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
     BLOCK: tl.constexpr, RESIDUALS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
-    TOGETHER: tl.constexpr,
-    PACKED: tl.constexpr, PDL: tl.constexpr,
+    TOGETHER: tl.constexpr, PACKED: tl.constexpr, ANYWHERE: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     # Backwards: what the stats read last may still be in the L2.
     program = tl.num_programs(0) - 1 - tl.program_id(0)
@@ -150,20 +174,22 @@ def _residual_kernel(
             q_row = draft_row(draft, b, column, WIDTH)
             part = tl.arange(0, TOGETHER)
             end = tl.minimum(first + per_program, tiles)
-            p_ahead = load_row(p_row, first, end, TOGETHER * CHUNK, PACKED)
-            q_ahead = load_row(q_row, first, end, TOGETHER * CHUNK, PACKED)
+            p_ahead = load_row_ahead(p_row, first, end, TOGETHER * CHUNK, PACKED, ANYWHERE)
+            q_ahead = load_row_ahead(q_row, first, end, TOGETHER * CHUNK, PACKED, ANYWHERE)
             for at in range(first, end):
+                p_tile = arrived_row(p_ahead, p_row, at, end, TOGETHER * CHUNK, PACKED, ANYWHERE)
+                q_tile = arrived_row(q_ahead, q_row, at, end, TOGETHER * CHUNK, PACKED, ANYWHERE)
                 p_tile = clean_tile(
-                    p_ahead, p_row, at, target[4] is not None, TOGETHER * CHUNK, PACKED
+                    p_tile, p_row, at, target[4] is not None, TOGETHER * CHUNK, PACKED
                 )
                 q_tile = clean_tile(
-                    q_ahead, q_row, at, draft[5] is not None, TOGETHER * CHUNK, PACKED
+                    q_tile, q_row, at, draft[5] is not None, TOGETHER * CHUNK, PACKED
                 )
-                p_ahead = load_row(p_row, at + 1, end, TOGETHER * CHUNK, PACKED)
-                q_ahead = load_row(q_row, at + 1, end, TOGETHER * CHUNK, PACKED)
-                if PACKED:
-                    p_one, p_two = unpack(p_tile)
-                    q_one, q_two = unpack(q_tile)
+                p_ahead = load_row_ahead(p_row, at + 1, end, TOGETHER * CHUNK, PACKED, ANYWHERE)
+                q_ahead = load_row_ahead(q_row, at + 1, end, TOGETHER * CHUNK, PACKED, ANYWHERE)
+                if PACKED is not None:
+                    p_one, p_two = unpack(p_tile, PACKED)
+                    q_one, q_two = unpack(q_tile, PACKED)
                     left = left_weights(p_one, q_one, origin, draft_origin, scale, p_share, q_share)
                     left += left_weights(
                         p_two, q_two, origin, draft_origin, scale, p_share, q_share

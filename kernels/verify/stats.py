@@ -8,14 +8,15 @@ import triton.language as tl
 
 from .._device import after_another, wait_for_another
 from .._launch import Launcher, cdiv
-from .._tiles import WARPS, chunks_per_program, stream_stats
+from .._tiles import chunks_per_program, stream_stats, streaming
 from .inputs import VerifyInputs
 from .request import (
     draft_of,
     draft_row,
-    packing_of,
+    has_cut,
     read_request,
     request_of,
+    rows_of,
     target_of,
     target_row,
 )
@@ -40,8 +41,8 @@ def row_stats(given: VerifyInputs, chunk: int, launch: Launcher) -> torch.Tensor
             slots,
         ),
         lambda: {
-            "REJECT_ALL": given.reject_all, "WIDTH": width, "CHUNK": chunk, **packing_of(given),
-            "num_warps": WARPS, **after_another(),
+            "REJECT_ALL": given.reject_all, "WIDTH": width, "CHUNK": chunk,
+            **streaming(*rows_of(given), cut=has_cut(given)), **after_another(),
         },
     )  # fmt: skip
     return partial
@@ -53,7 +54,7 @@ def _stats_kernel(
     # out float32 [B, slots, chunks, 2]; slots: S target rows, S-1 draft rows
     partial_ptr, chunks, per_program, slots,
     REJECT_ALL: tl.constexpr, WIDTH: tl.constexpr, CHUNK: tl.constexpr,
-    PACKED: tl.constexpr, PDL: tl.constexpr,
+    PACKED: tl.constexpr, ANYWHERE: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     wait_for_another(PDL)
     program = tl.program_id(0)
@@ -69,7 +70,7 @@ def _stats_kernel(
             row_ptr, stride, vocab, cut_logit, cut_id = target_row(target, first_row + slot)
             stream_stats(
                 row_ptr, stride, vocab, cut_logit, cut_id, temperature, first, end, out_ptr,
-                target[4] is not None, CHUNK, PACKED,
+                target[4] is not None, CHUNK, PACKED, ANYWHERE,
             )  # fmt: skip
     elif draft[0] is not None:
         column = (slot - WIDTH).to(tl.int64)
@@ -80,5 +81,5 @@ def _stats_kernel(
             scale = tl.where(temperature == 0.0, 1.0, temperature)
             stream_stats(
                 row_ptr, stride, vocab, cut_logit, cut_id, scale, first, end, out_ptr,
-                draft[5] is not None, CHUNK, PACKED,
+                draft[5] is not None, CHUNK, PACKED, ANYWHERE,
             )  # fmt: skip

@@ -8,6 +8,9 @@ import torch
 
 from tests.kernels.properties import DEVICE
 
+# Where rows may begin; the interpreter reads all of them alike.
+PLACES = range(8) if DEVICE == "cuda" else (0, 3)
+
 SPECIALS = [float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1.0, 3e4, -3e4]
 
 
@@ -25,6 +28,17 @@ def make_logits(values: str, shape: tuple[int, int], gen: torch.Generator) -> to
     if values == "wide":
         return normal * 1000
     return normal
+
+
+def rows_from(values: torch.Tensor, before: int) -> torch.Tensor:
+    """A copy of the rows of ``values`` [R, V] on the device, with NaN around them: the first begins
+    ``before`` elements after 16 bytes, the next ones wherever an odd distance brings them."""
+    rows, vocab = values.shape
+    apart = vocab | 1
+    memory = torch.full((8 + rows * apart + 8,), float("nan"), dtype=values.dtype, device=DEVICE)
+    moved = memory.as_strided((rows, vocab), (apart, 1), before)
+    moved.copy_(values)
+    return moved
 
 
 def far_rows(values: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ from kernels.logprobs import logprobs
 from kernels.logprobs.reference import logprobs_reference
 from tests.kernels.conftest import gpu_only, poison
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
-from tests.kernels.logits import far_rows, make_logits
+from tests.kernels.logits import PLACES, far_rows, make_logits, rows_from
 from tests.kernels.properties import (
     DEVICE,
     bounded,
@@ -169,6 +169,24 @@ def test_whole_size_chunks(vocab: int) -> None:
         (got.logprob, got.rank, got.topk_ids, got.topk_logprobs, got.logz),
         logprobs_reference(**for_the_law(given)),
     )
+
+
+@pytest.mark.parametrize("vocab", [4104, 4099])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32], ids=str)
+def test_rows_may_begin_anywhere(vocab: int, dtype: torch.dtype) -> None:
+    gen = torch.Generator().manual_seed(vocab)
+    logits = make_logits("specials", (3, vocab), gen).to(dtype).to(DEVICE)
+    tokens = torch.tensor([0, vocab - 1, 2048], device=DEVICE)
+    want = logprobs(logits, tokens, 20)
+    compare(tuple(vars(want).values()), run_law(logits, tokens))
+    for before in PLACES:
+        got = logprobs(rows_from(logits, before), tokens, 20)
+        for name, value in vars(want).items():
+            same(f"{name}, {before} before", getattr(got, name), value)
+
+
+def run_law(logits: torch.Tensor, tokens: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return logprobs_reference(logits, tokens, 20, None, None, None, None)
 
 
 def test_a_row_of_minus_infinity_and_a_row_of_nan() -> None:

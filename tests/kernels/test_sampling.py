@@ -29,7 +29,7 @@ from kernels.sampling.reference import (
 )
 from tests.kernels.conftest import gpu_only
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
-from tests.kernels.logits import make_logits
+from tests.kernels.logits import PLACES, make_logits, rows_from
 from tests.kernels.properties import (
     DEVICE,
     bounded,
@@ -314,6 +314,29 @@ def test_the_draw_does_not_depend_on_the_batch() -> None:
     together = sample(logits, seeds, place, warm)
     alone = [sample(logits[i : i + 1], seeds[i : i + 1], place[:1], warm[:1]) for i in range(6)]
     same("tokens", together, torch.cat(alone))
+
+
+@pytest.mark.parametrize("vocab", [4104, 4099])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32], ids=str)
+def test_rows_may_begin_anywhere(vocab: int, dtype: torch.dtype) -> None:
+    gen = torch.Generator().manual_seed(vocab)
+    logits = make_logits("specials", (3, vocab), gen).to(dtype).to(DEVICE)
+    ids = torch.arange(3, device=DEVICE)
+    warm = torch.tensor([0.0, 0.7, 1.0], device=DEVICE)
+    k, top_p = torch.full_like(ids, 100), torch.full_like(warm, 0.95)
+    drawn, cut = (
+        sample(logits, ids, ids, warm),
+        top_k_top_p_sample(logits, ids, ids, warm, k, top_p),
+    )
+    same("law", drawn, sample_reference(logits, ids, ids, warm, None, RECOVER, chunk=CHUNK)[0])
+    law = top_k_top_p_cut_reference(logits, warm, k, top_p)
+    same("law's cut", cut[2], law[1])
+    for before in PLACES:
+        moved = rows_from(logits, before)
+        same(f"{before} before", sample(moved, ids, ids, warm), drawn)
+        got = top_k_top_p_sample(moved, ids, ids, warm, k, top_p)
+        for name, value, want in zip(("token", "cut_logit", "cut_id"), got, cut, strict=True):
+            same(f"{name}, {before} before", value, want)
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from kernels.verify import CHUNK, Strategy, verify
 from kernels.verify.inputs import VerifyInputs
+from kernels.verify.reference import verify_reference
 from tests.kernels.conftest import gpu_only
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
-from tests.kernels.logits import far_rows
-from tests.kernels.properties import DEVICE, property_test
+from tests.kernels.logits import PLACES, far_rows, make_logits, rows_from
+from tests.kernels.properties import DEVICE, property_test, same
 from tests.kernels.verify_cases import Case, cases, check, compare, make_inputs
 
 RATIO_CASES = cases(strategies=(Strategy.REJECTION, Strategy.BLOCK))
@@ -82,6 +85,45 @@ def test_a_target_row_of_nan_emits_a_token_of_the_vocabulary() -> None:
     """vLLM #21876: an all-NaN row gave the id one past the vocabulary."""
     nan = torch.full((1, 12), float("nan"), device=DEVICE)
     assert accepted(small(Strategy.GREEDY, [], [4], target_logits=nan)) == [0]
+
+
+@pytest.mark.parametrize("strategy", [Strategy.REJECTION, Strategy.BLOCK])
+@pytest.mark.parametrize("vocab", [4104, 4099])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32], ids=str)
+def test_rows_may_begin_anywhere(strategy: Strategy, vocab: int, dtype: torch.dtype) -> None:
+    gen = torch.Generator().manual_seed(vocab)
+    target = make_logits("normal", (6, vocab), gen)
+    near = target[[0, 1, 3, 4]] + torch.randn(4, vocab, generator=gen)
+    draft = near.to(dtype).to(DEVICE)
+    given = VerifyInputs(
+        strategy=strategy,
+        step_input_ids=torch.cat([torch.zeros(2, 1), near.argmax(1).view(2, 2)], 1)
+        .long()
+        .to(DEVICE),
+        seq_lens_this_time=torch.full((2,), 3, dtype=torch.int32, device=DEVICE),
+        cu_seqlens_q_output=torch.tensor([0, 3, 6], dtype=torch.int32, device=DEVICE),
+        step_idx=torch.tensor([3, 4], device=DEVICE),
+        max_dec_len=torch.tensor([99, 99], device=DEVICE),
+        end_tokens=torch.tensor([], dtype=torch.int64, device=DEVICE),
+        seeds=torch.tensor([5, 6], device=DEVICE),
+        temperature=torch.tensor([0.7, 1.0], device=DEVICE),
+        target_logits=target.to(dtype).to(DEVICE),
+        draft_logits=draft.view(2, 2, vocab),
+    )
+    want = verify_reference(given, chunk=CHUNK)
+    for before in PLACES:
+        moved = rows_from(draft, before)
+        got = verify(
+            replace(
+                given,
+                target_logits=rows_from(given.target_logits, 7 - before),
+                draft_logits=moved.as_strided(
+                    (2, 2, vocab), (2 * moved.stride(0), moved.stride(0), 1)
+                ),
+            )
+        )
+        same(f"tokens, {before} before", got.accept_tokens, want[0])
+        same(f"count, {before} before", got.accept_num, want[1])
 
 
 def check_far_rows() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 
 import kernels
 from kernels.verify.strategy import Strategy
@@ -23,6 +24,7 @@ from tests.kernels import (
     test_logprobs,
     test_sampling,
     test_sampling_adjust,
+    test_tiles,
     test_tree,
     test_verify,
     verify_cases,
@@ -126,6 +128,7 @@ def _adjusting(*parts: str) -> Test:
     )
 
 
+TILES_TEST = test_tiles.every_place(torch.float16)
 ACCEPT_TEST = over(test_accept.CASES, test_accept.check)
 LOGPROBS_TEST = over(test_logprobs.CASES, test_logprobs.check)
 PREFIX_TEST = over(
@@ -172,6 +175,9 @@ MUTATIONS = (
         "row * logits_stride_t\n        end = ", "(row * logits_stride_t).to(tl.int32)\n        end = ",
         test_logprobs.check_far_rows,
     ),
+    Mutation("tiles_one_half_word_off", TILES, "odd = (before & 1) * 16", "odd = (before & 1) * 0", TILES_TEST),
+    Mutation("tiles_no_tail", TILES, "tl.where(token + 1 < vocab, tile,", "tl.where(token + 1 <= vocab, tile,", TILES_TEST),
+    Mutation("tiles_next_vector_never_read", TILES, "tl.zeros([CHUNK // 2], tl.int32) < before", "tl.zeros([CHUNK // 2], tl.int32) > before", TILES_TEST),
     Mutation("logprobs_rank_off_by_one", TILES, "(tile.to(tl.float32) >= x)", "(tile.to(tl.float32) >= x + 1e-3)", LOGPROBS_TEST),
     Mutation(
         "logprobs_rank_counts_past_the_vocabulary", MERGE,
