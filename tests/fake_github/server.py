@@ -236,7 +236,7 @@ def serving(fake: FakeGitHub) -> Iterator[FakeGitHub]:
         log_level="warning",
         lifespan="off",
         timeout_keep_alive=30,
-        date_header=True,
+        date_header=False,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
