@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from github import Auth
 from pydantic import SecretStr
 
-from bot.github.client import UNPROCESSABLE, Cache, Client, GitHubError
+from bot.github.client import UNPROCESSABLE, Cache, Client, GitHubError, clock_error
 from bot.github.rate_limit import RateLimiter
 from bot.urls import API, SERVER
 
@@ -95,6 +95,8 @@ class App:
         self._tokens: dict[tuple[int, int | None, tuple[tuple[str, str], ...]], _Token] = {}
         self._paces: dict[int, RateLimiter] = {}
         self._cache = Cache()
+        # Seconds that our clock was behind GitHub's when it last refused a token.
+        self._clock_error = 0.0
 
     @cached_property
     def itself(self) -> Client:
@@ -113,13 +115,20 @@ class App:
         key = serialization.load_pem_private_key(self._key.encode(), None)
 
         def sign(claims: dict[str, Any]) -> str:
+            ahead = int(self._clock_error)
+            by_github = claims | {"iat": claims["iat"] + ahead, "exp": claims["exp"] + ahead}
             # GitHub's keys are RSA's.
-            return jwt.encode(claims, key, "RS256")  # type: ignore[arg-type]
+            return jwt.encode(by_github, key, "RS256")  # type: ignore[arg-type]
 
         # 60 s into the past, because GitHub refuses a token of a clock that runs ahead.
         auth = Auth.AppAuth(self.id, sign_func=sign, jwt_issued_at=-60, jwt_expiry=300)
         pace = RateLimiter(self.endpoint.gap, self.endpoint.hourly)
-        return Client(self.endpoint.api, auth, pace, self._cache)
+
+        def renew(refusal: Mapping[str, str]) -> Auth.Auth:
+            self._clock_error = clock_error(refusal)
+            return auth
+
+        return Client(self.endpoint.api, auth, pace, self._cache, renew=renew)
 
     def client(self, installation: int, repository: int, permissions: Mapping[str, str]) -> Client:
         """A client for one repository that may do what `permissions` say."""
@@ -145,7 +154,7 @@ class App:
     ) -> Client:
         token = self.token(installation, repository, permissions)
 
-        def renew() -> Auth.Auth:
+        def renew(_: Mapping[str, str]) -> Auth.Auth:
             self._forget(token)
             return Auth.Token(self.token(installation, repository, permissions))
 
@@ -166,7 +175,8 @@ class App:
         key = (installation, repository, tuple(sorted(permissions.items())))
         with self._lock:
             token = self._tokens.get(key)
-            if token is None or token.expires_at < time.time() + _MARGIN:
+            now = time.time() + self._clock_error
+            if token is None or token.expires_at < now + _MARGIN:
                 token = self._new_token(installation, repository, permissions)
                 self._tokens[key] = token
             return token.value

@@ -102,10 +102,11 @@ class Client:
         sleep: Callable[[float], None] = time.sleep,
         *,
         attempts: int = _ATTEMPTS,
-        renew: Callable[[], Auth.Auth] | None = None,
+        renew: Callable[[Mapping[str, str]], Auth.Auth] | None = None,
     ) -> None:
         """`attempts` is how often a request is sent in all; a person who waits wants one. `renew`
-        is asked for another token when GitHub does not know this one any more."""
+        is asked for another token when GitHub does not know this one, with the headers of its
+        answer."""
         self._url = url.rstrip("/")
         self._pace = pace
         self._cache = cache
@@ -240,7 +241,8 @@ class Client:
         except GithubException as error:
             if error.status != UNAUTHORIZED or self._renew is None:
                 raise
-        self._requester = self._requester.withAuth(self._renew())
+            refusal = _lower(error.headers)
+        self._requester = self._requester.withAuth(self._renew(refusal))
         return self._once(method, path, params, body)
 
     def _once(
@@ -273,23 +275,27 @@ def _wait(error: GithubException, attempt: int, again: bool) -> float | None:
 
 def _limit_wait(error: GithubException, attempt: int) -> float | None:
     """How long GitHub wants us to wait; None where its refusal is no limit."""
-    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
+    headers = _lower(error.headers)
     if "retry-after" in headers:
         return retry_after(headers["retry-after"])
     if headers.get("x-ratelimit-remaining") == "0":
         reset = float(headers.get("x-ratelimit-reset", "0"))
-        return max(0.0, reset - _now_there(headers)) + 1.0
+        return max(0.0, reset - time.time() - clock_error(headers)) + 1.0
     if "secondary rate limit" in _message(error).lower():
         return UNTOLD_WAIT * attempt
     return None
 
 
-def _now_there(headers: Mapping[str, str]) -> float:
-    """The time on GitHub's clock, for ours may be wrong; ours where the answer does not say."""
+def clock_error(headers: Mapping[str, str]) -> float:
+    """Seconds that our clock is behind GitHub's by an answer's headers; 0 where none says."""
     try:
-        return parsedate_to_datetime(headers["date"]).timestamp()
+        return parsedate_to_datetime(headers["date"]).timestamp() - time.time()
     except (KeyError, ValueError, OverflowError):
-        return time.time()
+        return 0.0
+
+
+def _lower(headers: Mapping[str, str] | None) -> dict[str, str]:
+    return {name.lower(): value for name, value in (headers or {}).items()}
 
 
 def retry_after(text: str) -> float:

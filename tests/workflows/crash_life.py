@@ -5,7 +5,8 @@ It reads a life a line from its standard input, JSON of `environment`, `log`, `s
 `watch`, writes the id of the process that lives it, and another line when that has died. With a
 `strike` the life kills itself at that many steps' ends, before or after the step is written down.
 With `watch`, a folder, it notes in `steps` there what it writes down, and kills itself at what the
-file `strike` there names.
+file `strike` there names. At SIGUSR2 its clock jumps: the file `clock` says by how many seconds it
+is wrong from then on.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import time_machine
 from dbos._sys_db import SystemDatabase
 
 from bot.cli.main import main
@@ -87,6 +89,22 @@ def _watch(folder: Path) -> None:
     SystemDatabase.update_workflow_outcome = ended  # type: ignore[method-assign]
 
 
+def _set_clock_by(file: Path) -> None:
+    """The clock is that of this process alone; how long a wait takes stays as it is."""
+    wrong: list[time_machine.travel] = []
+
+    def set_clock(*_: object) -> None:
+        for travel in wrong:
+            travel.stop()
+        wrong.clear()
+        seconds = float(file.read_text())
+        if seconds:
+            wrong.append(time_machine.travel(time.time() + seconds, tick=True))
+            wrong[0].start()
+
+    signal.signal(signal.SIGUSR2, set_clock)
+
+
 def _end_with(parent: int) -> None:
     """Nobody is left over when the trial is cut off."""
 
@@ -118,6 +136,7 @@ def _live(parent: int, life: dict[str, Any]) -> None:
         os.dup2(target, stream)
     _near()
     _end_with(parent)
+    _set_clock_by(Path(life["clock"]))
     if life["strike"]:
         _strike(life["strike"], life["when"])
     if life["watch"]:

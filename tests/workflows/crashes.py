@@ -75,11 +75,24 @@ class Zygote:
             "when": when,
         }
         life["watch"] = self.watch
+        life["clock"] = str(self.clock)
         assert self._process.stdin and self._process.stdout
         self._process.stdin.write(json.dumps(life) + "\n")
         self.pid = int(self._process.stdout.readline())
         self._dead.clear()
         threading.Thread(target=self._wait, daemon=True).start()
+
+    @property
+    def clock(self) -> Path:
+        """The file that says how wrong the clock of a life is, in seconds."""
+        return self.bot.directory / "clock"
+
+    def set_clock(self, seconds: float) -> None:
+        """Let the present life's clock be wrong by that much."""
+        self.clock.write_text(str(seconds))
+        with suppress(ProcessLookupError):
+            if not self._dead.is_set():
+                os.kill(self.pid, signal.SIGUSR2)
 
     def _wait(self) -> None:
         assert self._process.stdout

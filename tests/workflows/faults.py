@@ -3,7 +3,8 @@ other, and nothing is lost, done twice, or left without an end.
 
 The story of `tests.workflows.crashes` is told while GitHub answers 429, 502 and 422, is slow or
 away, while the database is locked or, with PostgreSQL, ends at once and starts again, while the disk
-is full, and while the bot is killed. `--faults N` says how many there are.
+is full, while the clock is an hour wrong, and while the bot is killed. `--faults N` says how many
+there are.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from tests.workflows.small_disk import full, mount_small_disk
 
 _METHODS = ("GET", "POST", "PATCH", "PUT")
 _AWAY = 3.0
+_HOUR = 3600.0
 # Seconds. Work that ended in an error is ordered again after half a minute, and then after two.
 _AGAIN = 240.0
 # Seconds. Twice as often as lost deliveries are looked for, see `_trial`.
@@ -65,6 +67,7 @@ class FaultTrial(Trial):
             "502": lambda _: self._answered(502),
             "422": lambda _: self._answered(422),
             "lock": lambda _: self._locked(),
+            "clock": self._clock_wrong,
         }
         if self.is_postgresql:
             kinds["restart"] = lambda _: self._restarted()
@@ -88,6 +91,11 @@ class FaultTrial(Trial):
         zygote.kill()
         zygote.died(60)
         self.lives = False
+
+    def _clock_wrong(self, zygote: Zygote) -> None:
+        zygote.set_clock(self.chance.choice((-_HOUR, _HOUR)))
+        time.sleep(self.chance.uniform(0.2, _AWAY))
+        zygote.set_clock(0)
 
     def _network_away(self, _: Zygote) -> None:
         self._for(self.chance.uniform(0.2, _AWAY), "drop")

@@ -7,6 +7,7 @@ import io
 import itertools
 import time
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 
@@ -96,17 +97,36 @@ def test_a_new_token_that_is_refused_too_is_an_error(client, fake, slept):
     assert slept == []
 
 
-def test_the_end_of_a_limit_is_read_on_githubs_clock(app, client, fake, slept, monkeypatch):
-    reset = time.time() + 20
-    refusal = Answer(
-        403,
-        {"message": "limit"},
-        {"x-ratelimit-remaining": "0", "x-ratelimit-reset": f"{reset:.0f}"},
-    )
-    fake.fault("GET", "/pulls/1$", refusal)
-    monkeypatch.setattr("bot.github.client.time.time", lambda: reset - 3600)
+@pytest.fixture
+def set_clock(monkeypatch):
+    """Lets the clock of the bot's requests, and not that of the fake, be wrong by some seconds."""
+
+    def wrong_by(seconds: float) -> None:
+        clock = SimpleNamespace(time=lambda: time.time() + seconds)
+        for module in ("bot.github.client", "bot.github.app", "github.Auth"):
+            monkeypatch.setattr(f"{module}.time", clock)
+
+    return wrong_by
+
+
+@pytest.mark.parametrize("seconds", [-3600, 3600])
+def test_a_clock_that_is_an_hour_wrong(app, fake, repo, set_clock, seconds):
+    """GitHub takes no key's token of another hour; what it answers says which hour it is."""
+    set_clock(seconds)
+    client = app.client(fake.installations[0].id, repo.id, PUBLISH)
     assert client.get(f"{REPO}/pulls/1")["number"] == 1
-    assert len(slept) == 1 and slept[0] < 30
+    app.client(fake.installations[0].id, repo.id, PUBLISH)
+    refused, taken = fake.asked("apps/create-installation-access-token")
+    assert (refused.status, taken.status) == (401, 201)
+
+
+def test_the_end_of_a_limit_is_read_on_githubs_clock(client, fake, slept, set_clock):
+    reset = f"{time.time() + 20:.0f}"
+    headers = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": reset}
+    fake.fault("GET", "/pulls/1$", Answer(403, {"message": "limit"}, headers))
+    set_clock(-3600)
+    assert client.get(f"{REPO}/pulls/1")["number"] == 1
+    assert len(slept) == 1 and 15 < slept[0] < 30
 
 
 def test_a_secondary_limit_is_waited_for_as_long_as_github_says(client, fake, slept):
