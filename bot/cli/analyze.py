@@ -13,7 +13,6 @@ from bot.packaging import require_extra
 from bot.pipeline import progress_on_terminal, run_review
 from bot.reports import analysis
 from bot.reports.analysis import PullActivity
-from bot.reports.charts import stacked_bars
 
 
 def run(args: argparse.Namespace) -> int:
@@ -32,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
         view = run_analysis(
             named.git, named.compared, named.change, review, discussion, _activity(named)
         )
-        text = analysis.render(view, args.format, args.lang, stacked_bars)
+        text = analysis.render(view, args.format, args.lang)
     write_output(text, args.output)
     return 0
 

@@ -17,7 +17,8 @@ from bot.i18n.templates import Escaped
 from bot.reports import html, json_v1, markdown, terminal
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
 from bot.reports.causes import Cause, group_by_cause
-from bot.reports.charts import Draw, stacked_bars
+from bot.reports.charts import path_label, stacked_bars
+from bot.reports.dependents import dependents
 from bot.reports.discussion import discussion
 from bot.reports.findings import sentence_of
 from bot.reports.report import Report
@@ -45,7 +46,6 @@ _MOST_STEPS = 4
 # Causes that stand open, the worst first; the others are folded.
 _MOST_RISKS = 4
 _STATUS = {"A": "added", "D": "deleted", "R": "renamed"}
-_LONGEST_LABEL = 52
 # Where the picture's axis of points ends.
 _MOST_POINTS = 10
 _PARTS = ("size", "central", "remade", "callers", "findings", "fixes", "category")
@@ -72,15 +72,15 @@ class AnalysisReport:
     activity: PullActivity | None = None
 
 
-def render(view: AnalysisReport, output: str, language: str, draw: Draw = stacked_bars) -> str:
-    """The analysis as `terminal`, `markdown`, `html`, for which its picture is made by `draw`, or
-    `json`.
-    """
+def render(view: AnalysisReport, output: str, language: str) -> str:
+    """The analysis as `terminal`, `markdown`, `html`, which has pictures, or `json`."""
     if output == "json":
         return _json(view, language)
     if output == "html":
         words = html.words_for(language)
-        return html.page(title(view, Catalog(language)), document(view, words, draw), language)
+        return html.page(
+            title(view, Catalog(language)), document(view, words, pictures=True), language
+        )
     if output == "markdown":
         words = Catalog(language, Markdown())
         heading = Heading(1, title(view, words))
@@ -123,6 +123,7 @@ def _json(view: AnalysisReport, language: str) -> str:
         "risks": risks,
         "dropped": claims_data(analysis.dropped),
         "impacts": impacts,
+        "dependents": json_v1.plain(analysis.dependents),
         "history": json_v1.plain(analysis.history),
         "discussion": json_v1.plain(analysis.discussion),
     }
@@ -145,11 +146,8 @@ def title(view: AnalysisReport, words: Catalog) -> str:
     return words("analysis.title", subject=subject) if subject else words("analysis.untitled")
 
 
-def document(view: AnalysisReport, words: Catalog, draw: Draw | None = None) -> Iterator[Block]:
-    """Everything, in reading order.
-
-    Drawing takes a moment: the picture is made only where `draw` is given.
-    """
+def document(view: AnalysisReport, words: Catalog, *, pictures: bool = False) -> Iterator[Block]:
+    """Everything, in reading order; with `pictures`, which take a moment to draw, or without."""
     analysis = view.analysis
     yield from _summary(view, words)
     if not analysis.facts.files:
@@ -159,8 +157,8 @@ def document(view: AnalysisReport, words: Catalog, draw: Draw | None = None) -> 
     yield _items_or_text(quotes, words("analysis.no-motivation"))
     yield from _steps(analysis, words)
     files: list[Block] = [_files(analysis, words)]
-    if draw is not None:
-        files.insert(0, _picture(analysis, words, draw))
+    if pictures:
+        files.insert(0, _picture(analysis, words))
     yield Folded(words("analysis.heading-files"), tuple(files))
     risks = [risk.finding for risk in analysis.risks]
     excerpts = [block for excerpt in analysis.excerpts for block in _excerpt(excerpt, risks, words)]
@@ -171,7 +169,8 @@ def document(view: AnalysisReport, words: Catalog, draw: Draw | None = None) -> 
     yield from _risks(analysis, words)
     impacts = tuple(_impact(impact, words) for impact in analysis.impacts)
     impact_block = _items_or_text(impacts, words("analysis.no-impact"))
-    yield Folded(words("analysis.heading-impact"), (impact_block,))
+    depending = dependents(analysis, words, pictures=pictures)
+    yield Folded(words("analysis.heading-impact"), (impact_block, *depending))
     yield Folded(words("analysis.heading-related"), tuple(_related(analysis, words)))
     yield Folded(words("analysis.heading-missing"), tuple(_missing(view, words)))
 
@@ -347,7 +346,7 @@ def _score_part(kind: str, points: float, detail: int, words: Catalog) -> str:
     return words(f"analysis.part-{kind}", points=shown, detail=detail)
 
 
-def _picture(analysis: Analysis, words: Catalog, draw: Draw) -> Picture:
+def _picture(analysis: Analysis, words: Catalog) -> Picture:
     cards = analysis.files[:_MOST_FILES]
     plain = Catalog(words.language)
     series = []
@@ -355,13 +354,8 @@ def _picture(analysis: Analysis, words: Catalog, draw: Draw) -> Picture:
         points = [_points(card, kind) for card in cards]
         if any(points):
             series.append((plain(f"analysis.picture-{kind}"), points))
-    labels = [_label(card.path) for card in cards]
-    return Picture(draw(labels, series, _MOST_POINTS), plain("analysis.picture-files"))
-
-
-def _label(path: str) -> str:
-    """The end of a path that is too long for the picture."""
-    return path if len(path) < _LONGEST_LABEL else "…" + path[1 - _LONGEST_LABEL :]
+    labels = [path_label(card.path) for card in cards]
+    return Picture(stacked_bars(labels, series, _MOST_POINTS), plain("analysis.picture-files"))
 
 
 def _points(card: FileCard, kind: str) -> float:

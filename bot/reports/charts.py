@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Series = Sequence[tuple[str, Sequence[float]]]
-# What draws as `stacked_bars` does.
-Draw = Callable[[list[str], Series, float], str]
 
 # Okabe and Ito's colours, told apart by people who see fewer.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
@@ -54,6 +52,44 @@ def stacked_bars(labels: list[str], series: Series, most: float) -> str:
         axes.spines[["top", "right"]].set_visible(False)
         figure.legend(loc="outside upper center", ncols=_ACROSS, frameon=False, fontsize="small")
         return element(figure)
+
+
+def arrows(left: list[str], right: list[str], pairs: Sequence[tuple[int, int]]) -> str:
+    """Two columns of labels as an SVG element, and an arrow for each pair of places in them."""
+    rows = max(len(left), len(right))
+    with drawing((9.0, 0.3 + 0.3 * rows), layout="constrained") as figure:
+        axes = figure.subplots()
+        axes.set_axis_off()
+        axes.set_xlim(0, 1)
+        axes.set_ylim(rows - 0.5, -0.5)
+        heights = _spread(len(left), rows), _spread(len(right), rows)
+        for label, height in zip(left, heights[0], strict=True):
+            axes.text(
+                0.4, height, label, ha="right", va="center", fontsize="small", parse_math=False
+            )
+        for label, height in zip(right, heights[1], strict=True):
+            axes.text(
+                0.6, height, label, ha="left", va="center", fontsize="small", parse_math=False
+            )
+        for start, end in pairs:
+            colour = COLOURS[end % len(COLOURS)]
+            axes.annotate(
+                "",
+                xy=(0.595, heights[1][end]),
+                xytext=(0.405, heights[0][start]),
+                arrowprops={"arrowstyle": "->", "color": colour, "linewidth": 1.0},
+            )
+        return element(figure)
+
+
+def path_label(path: str, longest: int = 52) -> str:
+    """The end of a path that is too long for a picture."""
+    return path if len(path) < longest else "…" + path[1 - longest :]
+
+
+def _spread(count: int, rows: int) -> list[float]:
+    """The heights of `count` labels over so many rows, evenly."""
+    return [(place + 0.5) * rows / count - 0.5 for place in range(count)]
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from checks.review import Review
 from checks.summary.change_type import change_types
 from checks.summary.changes.name_replacements import find_name_replacements
 from checks.summary.claims import claims_for
+from checks.summary.dependents import find_dependents
 from checks.summary.discussion import Thread, summarise_discussion
 from checks.summary.excerpts import pick_excerpts
 from checks.summary.files import rate_files
@@ -59,6 +60,7 @@ def analyse(
         risks=risks,
         dropped=tuple(claim for claim in claims if claim.message.key == "dropped"),
         impacts=find_impacts(change, facts, claims),
+        dependents=find_dependents(change, config, facts),
         history=history,
         discussion=discussion,
     )

@@ -103,6 +103,16 @@ class Impact:
 
 
 @dataclass(frozen=True, slots=True)
+class Dependent:
+    """A file that calls functions of a changed file: `place` is its first call, `on` the changed
+    file, `names` are the functions."""
+
+    place: Location
+    on: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """One commit of the history. `pull` is the number that its subject ends with, 0 for none."""
 
@@ -177,5 +187,6 @@ class Analysis:
     risks: tuple[Risk, ...]
     dropped: tuple[Claim, ...]
     impacts: tuple[Impact, ...]
+    dependents: tuple[Dependent, ...]
     history: ChangeHistory
     discussion: Discussion | None = None

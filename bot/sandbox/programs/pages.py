@@ -15,7 +15,6 @@ from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.pipeline import open_change, run_review
 from bot.reports import analysis, document, html
 from bot.reports.analysis import AnalysisReport
-from bot.reports.charts import stacked_bars
 from bot.reports.code_links import links_of
 from bot.reports.pictures import Push, findings_over_pushes
 from checks.core.change import PullRequest
@@ -38,7 +37,7 @@ def pages(job: Json) -> Bodies:
         ]
         links = links_of(view.report, job.get("web", ""))
         return {
-            "analysis": links.in_html(html.body(analysis.document(view, words, stacked_bars))),
+            "analysis": links.in_html(html.body(analysis.document(view, words, pictures=True))),
             "review": links.in_html(html.body(document.document(view.report, words))),
             "history": html.body(findings_over_pushes(pushes, words)),
         }
@@ -51,7 +50,7 @@ def analysis_page(job: Json) -> Bodies:
 
     def body(view: AnalysisReport, words: Catalog) -> dict[str, str]:
         links = links_of(view.report, job.get("web", ""))
-        return {"analysis": links.in_html(html.body(analysis.document(view, words, stacked_bars)))}
+        return {"analysis": links.in_html(html.body(analysis.document(view, words, pictures=True)))}
 
     return _made(job, body)
 
