@@ -59,6 +59,7 @@ from checks.domain.copies.why_unaffected import why_unaffected
 from checks.domain.siblings import base_unit, changed_functions_with_siblings, sibling_files
 from checks.domain.source_search import code_line
 from checks.lang.ir import expr as E
+from checks.lang.ir.render import source_of
 from checks.lang.ir.source_file import Function, SourceFile
 
 ID = "sync.model-runner"
@@ -204,7 +205,13 @@ def _display_name(copy: StaleCopy) -> str:
     if kind == "call" and not isinstance(key, str):
         return E.dotted(key) or E.callee(E.Call(key))
     line = code_line(copy.unit, copy.effect.start)
-    return line.split(" = ")[0] if kind == "assign" else line
+    if kind != "assign":
+        return line
+    target, is_there, _ = line.partition(" = ")
+    if not is_there and isinstance(key, E.Sequence):
+        # On several lines, of which the first is a bracket.
+        return ", ".join(source_of(item) for item in key.items)
+    return target
 
 
 def _stale_sibling(copy: StaleCopy, search: StaleCopySearch) -> Sibling:
