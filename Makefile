@@ -62,8 +62,7 @@ demo: base kernels
 	@$(WIDE) $(BIN)/specbot device test --repo $(BUILD)/device --base base --head head --fail-on never \
 		|| test $$? -eq 2  # no compiler on this machine: it said so
 	@$(BIN)/python -m tests.logprobs.widths $(BUILD)/logprobs
-	@echo "--- specbot logprobs diff: fewer columns, then wrong numbers"
-	@$(WIDE) $(BIN)/specbot logprobs diff $(BUILD)/logprobs/base.jsonl $(BUILD)/logprobs/head.jsonl
+	@echo "--- specbot logprobs diff: fewer columns, and wrong numbers"
 	@$(WIDE) $(BIN)/specbot logprobs diff $(BUILD)/logprobs/base.jsonl $(BUILD)/logprobs/broken.jsonl || test $$? -eq 1
 
 test: dev kernels
