@@ -18,7 +18,7 @@ from bot.action.event import Event, read_event
 from bot.action.summary import warning, workflow_commands, write_summary
 from bot.cli.arguments import Parser
 from bot.cli.exit_codes import run_with_exit_code, severity_exit_code
-from bot.cli.options.values import seconds
+from bot.cli.options.values import duration
 from bot.errors import UserError
 from bot.files import write_output
 from bot.git import Git
@@ -63,7 +63,7 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--post", choices=("review", "bugs", "none", "shadow"), default="review")
     parser.add_argument("--profile", default="")
     parser.add_argument("--device", choices=("none", *ACTIONS), default="none")
-    parser.add_argument("--device-minutes", type=seconds, default=30.0)
+    parser.add_argument("--device-minutes", type=duration, default=30.0)
     return parser.parse_args(arguments)
 
 

@@ -18,7 +18,6 @@ ACTIONS = ("test", "compare", "cover")
 # The workflow of the target branch, with its token and its secrets, for a stranger's pull request:
 # GitHub asks nobody's approval before it.
 _PRIVILEGED_EVENT = "pull_request_target"
-_LONGEST_TEST = 180.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +44,6 @@ def run_device(change: ChangeSet, order: DeviceOrder) -> DeviceReport | None:
         change,
         load_configuration(change.base, None, order.profile),
         shown_again.command(order.action, change.base_rev, change.head_rev, change.pull.title),
-        (),
-        False,
-        _LONGEST_TEST,
     )
     try:
         with _within(order.minutes):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 
-from bot.device import comparisons, mutants, observations
+from bot.device import LONGEST_TEST, comparisons, mutants, observations
 from bot.device.build import build_side
 from bot.device.copies import CopyFinder, OpCopy
 from bot.device.coverage import changed_lines, covered_lines
@@ -62,9 +62,9 @@ class Request:
     change: ChangeSet
     config: Config
     command: str
-    globs: tuple[str, ...]
-    alone: bool
-    longest: float
+    globs: tuple[str, ...] = ()
+    alone: bool = False
+    longest: float = LONGEST_TEST
     cases: int = 0
 
 

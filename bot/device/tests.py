@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from bot.device import LONGEST_TEST
 from bot.device.process import JobResult, Json, run_job
 from bot.device.workspace import Workspace
 from bot.reports.device_run import (
@@ -59,7 +60,7 @@ class TestPlan:
     seed: int = 0
     record: bool = False
     # Seconds for one case, start of the process included.
-    longest: float = 180.0
+    longest: float = LONGEST_TEST
     # Of one test function, taken evenly; 0 is all.
     most_cases: int = 0
 

@@ -10,6 +10,7 @@ from typing import Any
 from bot.i18n.catalog import Catalog
 from checks.core.finding import Finding, Message
 from checks.domain.pull_text.titles import says_nothing
+from checks.summary.changes.names import last_part
 
 # Characters of a title's words, without tags and reference: longer ones no list of commits shows.
 _LONGEST = 80
@@ -65,14 +66,10 @@ def _without_owners(args: Mapping[str, Any]) -> dict[str, Any]:
     for key in _NAMES:
         value = args.get(key)
         if isinstance(value, str):
-            short[key] = _last_part(value)
+            short[key] = last_part(value)
         elif value is not None:
-            short[key] = [_last_part(name) for name in value]
+            short[key] = [last_part(name) for name in value]
     return short
-
-
-def _last_part(name: str) -> str:
-    return re.split(r"\.|::", name)[-1]
 
 
 def _names_in(phrase: str) -> list[str]:

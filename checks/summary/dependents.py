@@ -16,7 +16,6 @@ from checks.summary.model import Dependent
 
 # A short name is found in half of the tree.
 _SHORTEST_NAME = 8
-_KEPT = ("added", "renamed", "signature", "body")
 
 
 def find_dependents(change: ChangeSet, config: Config, facts: Facts) -> tuple[Dependent, ...]:
@@ -45,14 +44,18 @@ def find_dependents(change: ChangeSet, config: Config, facts: Facts) -> tuple[De
 
 
 def _functions(change: ChangeSet, config: Config, facts: Facts) -> Iterator[FunctionFact]:
+    """The Python functions of the product that are there and that no other has the name of."""
     for function in facts.functions:
-        name = last_part(function.name)
-        if function.what not in _KEPT or config.is_test(function.path):
-            continue
-        if language(function.path) != "python" or len(name) < _SHORTEST_NAME:
-            continue
-        if not name.startswith("__") and _definitions(name, change) == 1:
+        in_product = language(function.path) == "python" and not config.is_test(function.path)
+        if in_product and function.what != "removed" and _is_unique(function, change):
             yield function
+
+
+def _is_unique(function: FunctionFact, change: ChangeSet) -> bool:
+    name = last_part(function.name)
+    if len(name) < _SHORTEST_NAME or name.startswith("__"):
+        return False
+    return _definitions(name, change) == 1
 
 
 def _definitions(name: str, change: ChangeSet) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from bot.cli.options.values import count
+from bot.cli.options.values import count, duration
+from bot.device import LONGEST_TEST
 from bot.i18n.catalog import Catalog
 
 _FORMATS = ("terminal", "markdown", "json", "html")
@@ -25,7 +26,13 @@ def add_device_actions(
         add("--base", metavar="REV", help=words("device.base"))
         add("--head", metavar="REV", help=words("device.head"))
         add("--paths", action="append", metavar="GLOB", help=words("device.paths"))
-        add("--timeout", type=float, default=180.0, metavar="S", help=words("device.timeout"))
+        add(
+            "--timeout",
+            type=duration,
+            default=LONGEST_TEST,
+            metavar="S",
+            help=words("device.timeout"),
+        )
         add("--cases", type=count, default=0, metavar="N", help=words("device.cases"))
         if name == "compare":
             add("-v", "--verbose", action="store_true", help=words("device.verbose"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bot.cli.options.values import count, integer, number, positive, seconds, text
+from bot.cli.options.values import count, duration, integer, number, positive, text
 from bot.i18n.catalog import Catalog
 
 _DIFF_FORMATS = ("terminal", "markdown", "json")
@@ -118,7 +118,11 @@ def _add_record_options(parser: argparse.ArgumentParser, words: Catalog) -> None
         help=words("logprobs.record-concurrency"),
     )
     add(
-        "--timeout", type=seconds, default=300.0, metavar="S", help=words("logprobs.record-timeout")
+        "--timeout",
+        type=duration,
+        default=300.0,
+        metavar="S",
+        help=words("logprobs.record-timeout"),
     )
     add("--retries", type=count, default=5, metavar="N", help=words("logprobs.record-retries"))
     _add_origin_options(parser, words)

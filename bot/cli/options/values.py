@@ -32,7 +32,7 @@ def number(text: str) -> float:
     return _require(value, 0 <= value < inf)
 
 
-def seconds(text: str) -> float:
+def duration(text: str) -> float:
     """A finite number above 0, for argparse."""
     value = float(text)
     return _require(value, 0 < value < inf)

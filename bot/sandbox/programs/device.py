@@ -22,8 +22,6 @@ from checks.core.change import PullRequest
 from checks.core.finding import Severity
 
 Json = dict[str, Any]
-# Seconds for one test, as `specbot device` has it.
-_LONGEST_TEST = 180.0
 
 
 def result(job: Json) -> Json:
@@ -56,9 +54,6 @@ def _run(job: Json) -> Json:
             change,
             load_configuration(change.base, None, None),
             shown_again.command(job["action"], compared.base, compared.head, pull.title),
-            (),
-            False,
-            _LONGEST_TEST,
         )
         report = actions.run(request, lambda _: None)
         return {
