@@ -21,6 +21,7 @@ std::mt19937_64 engine(g_seed++);
 ## Known limits
 
 A seed that is a parameter, a tensor or an attribute is taken for one that somebody chose.
+Benchmarks are left out.
 """
 
 from __future__ import annotations
@@ -66,9 +67,16 @@ class FixedSeed:
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for changed in changed_functions(change, config):
+        if _is_benchmark(changed.unit.path):
+            continue
         # In C++, a function that says nothing of randomness may pass a seed for another reason.
         if changed.python or _RANDOM_WORDS.search(changed.code):
             yield from _fixed_seeds(changed)
+
+
+def _is_benchmark(path: str) -> bool:
+    """Whether the file measures, on numbers that are meant to be the same in every run."""
+    return any(part.startswith("bench") for part in path.split("/"))
 
 
 def _fixed_seeds(changed: ChangedFunction) -> Iterator[Finding]:

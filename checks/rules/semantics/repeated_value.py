@@ -21,7 +21,8 @@ step_name = f"prefilled_step_{rank}"      # copied, and one of them was not adap
 ## Known limits
 
 Only one value each is compared, of assignments that follow each other. A value that is a plain
-name is left out: `end = start` is how loops begin. The `k` of `kSize` is taken for the sign of a
+name is left out: `end = start` is how loops begin; so is what replaces names of an imported module,
+for which one stand-in may do for several. The `k` of `kSize` is taken for the sign of a
 constant, and single letters of names like `BLOCK_M` for dimensions.
 """
 
@@ -38,6 +39,7 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Severity
 from checks.core.words import name_parts
 from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import SourceFile
 from checks.lang.ir.stmt import Assign, Stmt, blocks
 
 ID = "semantics.repeated-value"
@@ -62,6 +64,8 @@ def _repetitions(first: Stmt, second: Stmt, changed: ChangedFunction) -> Iterato
         return
     if not changed.touched(first.line, second.end_line):
         return
+    if _is_of_import(first.target, changed.unit):
+        return
     words = _differing_words(first.target, second.target)
     if words is None or not _gives_same(first.target, first.value, second.value):
         return
@@ -74,6 +78,13 @@ def _repetitions(first: Stmt, second: Stmt, changed: ChangedFunction) -> Iterato
         yield _finding(second, first, one, changed)
     elif other in named and one not in named:
         yield _finding(first, second, other, changed)
+
+
+def _is_of_import(target: E.Expr, unit: SourceFile) -> bool:
+    """Whether a name of another module is replaced: one stand-in may do for several."""
+    owner = (E.dotted(target) or "").partition(".")[0]
+    bound = {item.alias or item.name or item.module.partition(".")[0] for item in unit.imports}
+    return owner in bound
 
 
 def _gives_same(target: E.Expr, value: E.Expr, again: E.Expr) -> bool:
