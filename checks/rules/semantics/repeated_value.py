@@ -21,9 +21,10 @@ step_name = f"prefilled_step_{rank}"      # copied, and one of them was not adap
 ## Known limits
 
 Only one value each is compared, of assignments that follow each other. A value that is a plain
-name is left out: `end = start` is how loops begin; so is what replaces names of an imported module,
-for which one stand-in may do for several. The `k` of `kSize` is taken for the sign of a
-constant, and single letters of names like `BLOCK_M` for dimensions.
+name is left out: `end = start` is how loops begin. So are a new tensor, of which only sizes are
+named, and what replaces names of an imported module: one stand-in may do for several. The `k` of
+`kSize` is taken for the sign of a constant, and single letters of names like `BLOCK_M` for
+dimensions.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ ID = "semantics.repeated-value"
 # The `k` of `kBatchSize` says that it is a constant.
 _CONSTANT = re.compile(r"\bk(?=[A-Z])")
 _FORMS = frozenset({"shape", "size", "dtype", "device", "numel", "place"})
+# They make a tensor of its own, and are told no more than its sizes.
+_NEW_TENSORS = frozenset({"empty", "full", "ones", "rand", "randint", "randn", "zeros"})
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -98,6 +101,8 @@ def _gives_same(target: E.Expr, value: E.Expr, again: E.Expr) -> bool:
 
 def _is_made_like(value: E.Expr) -> bool:
     """Whether something new is made that only has the form of what is named: `zeros_like(x)`."""
+    if isinstance(value, E.Call) and E.callee(value) in _NEW_TENSORS:
+        return True
     for part in E.walk(value):
         if isinstance(part, E.Call) and E.callee(part).endswith("_like"):
             return True
