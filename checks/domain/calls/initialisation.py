@@ -37,9 +37,10 @@ def initialisation(ref: ClassRef, classes: Classes) -> Initialisation:
     """What runs when an object of the class `ref` is made."""
     lineage = classes.lineage(ref).classes
     running = _running(lineage, 0)
+    later = _running_later(lineage)
     run = [owner for owner in lineage if place_of(owner) in running]
     with_init = [owner for owner in lineage if methods_of(owner, "__init__")]
-    skipped = [owner for owner in with_init if place_of(owner) not in running]
+    skipped = [owner for owner in with_init if place_of(owner) not in running | later]
     return Initialisation(tuple(run), tuple(skipped))
 
 
@@ -55,12 +56,21 @@ def _running(lineage: tuple[ClassRef, ...], start: int) -> set[Place]:
     return set()
 
 
-def _called_next(
-    constructor: Function, number: int, lineage: tuple[ClassRef, ...]
-) -> Iterator[int]:
-    """Where in the lineage the constructors that this one calls are looked for."""
+def _running_later(lineage: tuple[ClassRef, ...]) -> set[Place]:
+    """The classes whose constructor another method calls, when the object is already there."""
+    running: set[Place] = set()
+    for number, owner in enumerate(lineage):
+        for method in owner.unit.functions:
+            if method.owner == owner.cls.name and method.name != "__init__":
+                for place in _called_next(method, number, lineage):
+                    running |= _running(lineage, place)
+    return running
+
+
+def _called_next(method: Function, number: int, lineage: tuple[ClassRef, ...]) -> Iterator[int]:
+    """Where in the lineage the constructors that this method calls are looked for."""
     names = [owner.cls.name for owner in lineage]
-    for match in _CALL_OF_INIT.finditer(lineage[number].unit.text_of(constructor)):
+    for match in _CALL_OF_INIT.finditer(lineage[number].unit.text_of(method)):
         if match["named"]:
             if match["named"] in names[number + 1 :]:
                 yield names.index(match["named"])

@@ -31,8 +31,8 @@ class OtherVision(Vision):
 
 What other code sets on objects of the subclass is not known. A method counts as called on them
 where the product names it of any object, or of `self` in the family.
-Reads behind `hasattr` or `getattr`, and classes that make attributes by computed names, are left
-out.
+Reads behind `hasattr` or `getattr`, classes that make attributes by computed names, and those of
+which another method calls the constructor later, are left out.
 """
 
 from __future__ import annotations
