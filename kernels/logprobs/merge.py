@@ -19,7 +19,7 @@ from .._device import (
     wait_for_another,
 )
 from .._launch import Launcher
-from .._tiles import VECTOR
+from .._tile_loads import VECTOR
 from .entry import entry_of, read_tokens, sampled_logit
 from .search import search_groups, slots
 

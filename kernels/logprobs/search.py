@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from .._device import order_key, read_logit
-from .._tiles import VECTOR
+from .._tile_loads import VECTOR
 from .entry import read_tokens
 
 

@@ -10,15 +10,8 @@ import triton.language as tl
 
 from .._device import LARGEST, LOG2E, after_another, multiprocessors, wait_for_another
 from .._launch import Launcher, cdiv
-from .._tiles import (
-    arrived_tile,
-    count_at_least,
-    cut_tile,
-    group_max,
-    load_ahead,
-    streaming,
-    sum_exponentials,
-)
+from .._tile_arithmetic import count_at_least, cut_tile, group_max, sum_exponentials
+from .._tile_loads import arrived_tile, load_ahead, streaming
 from .entry import entry_of, sampled_logit
 
 # Programs of one warp that a multiprocessor holds: of 96 registers, and of ``REGISTERS_ANYWHERE``.

@@ -13,6 +13,7 @@ import torch
 import triton
 import triton.language as tl
 
+from .._chunk_stats import load_stats
 from .._device import (
     LOG2E,
     ORDER_BITS,
@@ -22,7 +23,6 @@ from .._device import (
     wait_for_another,
 )
 from .._launch import Launcher, cdiv
-from .._tiles import load_stats
 from .limits import ends_by_mass, read_limits
 
 SIGMAS = tl.constexpr(5.0)

@@ -6,22 +6,11 @@ import torch
 import triton
 import triton.language as tl
 
+from .._chunk_stats import stream_stats
 from .._device import LOG2E, after_another, multiprocessors, read_logit, wait_for_another
 from .._launch import Launcher, cdiv
-from .._tiles import (
-    WARPS,
-    arrived_tile,
-    between,
-    count_above,
-    count_at_least,
-    load_ahead,
-    mass,
-    packing,
-    stream_stats,
-    streaming,
-    tile_max,
-    unpack,
-)
+from .._tile_arithmetic import between, count_above, count_at_least, mass, tile_max
+from .._tile_loads import WARPS, arrived_tile, load_ahead, packing, streaming, unpack
 from .bracket import Geometry
 from .limits import ends_by_mass, read_limits
 

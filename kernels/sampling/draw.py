@@ -8,6 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
+from .._chunk_stats import best_of_row, load_stats, pick_chunk, stream_stats
 from .._device import (
     LOG2E,
     after_another,
@@ -18,18 +19,8 @@ from .._device import (
     wait_for_another,
 )
 from .._launch import Launcher, cdiv
-from .._tiles import (
-    best_of_row,
-    chunks_per_program,
-    cut_tile,
-    load_stats,
-    load_tile,
-    mass,
-    pick_chunk,
-    stream_stats,
-    streaming,
-    without_nan,
-)
+from .._tile_arithmetic import cut_tile, mass, without_nan
+from .._tile_loads import chunks_per_program, load_tile, streaming
 
 DRAW_WARPS = 4
 

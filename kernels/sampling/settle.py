@@ -10,7 +10,8 @@ import triton.language as tl
 
 from .._device import LOG2E, ORDER_BITS, after_another, is_kept, pick, uniforms, wait_for_another
 from .._launch import Launcher, cdiv
-from .._tiles import cut_tile, load_tile, mass
+from .._tile_arithmetic import cut_tile, mass
+from .._tile_loads import load_tile
 from .among import UNIT, fixed_mass, load_candidates
 from .bracket import Geometry
 from .ending import AMONG, FAILED, HIGH, LOW, end_of_row, nth_tie

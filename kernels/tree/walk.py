@@ -8,6 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
+from .._chunk_stats import best_of_row, load_stats, pick_chunk, stream_stats
 from .._device import (
     LOG2E,
     after_another,
@@ -22,15 +23,8 @@ from .._device import (
 from .._launch import Launcher, cdiv
 from .._random import ACCEPT as _ACCEPT
 from .._random import RECOVER as _RECOVER
-from .._tiles import (
-    best_of_row,
-    chunks_per_program,
-    load_stats,
-    mass,
-    pick_chunk,
-    stream_stats,
-    streaming,
-)
+from .._tile_arithmetic import mass
+from .._tile_loads import chunks_per_program, streaming
 from ..verify.request import at_column, contiguous, store_step
 from ..verify.residual import read_tile
 from ..verify.strategy import Strategy

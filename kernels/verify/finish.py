@@ -7,10 +7,11 @@ import torch
 import triton
 import triton.language as tl
 
+from .._chunk_stats import load_stats
 from .._device import LOG2E, after_another, pick, uniforms, wait_for_another
 from .._launch import Launcher
 from .._random import RECOVER as _RECOVER
-from .._tiles import load_stats, mass
+from .._tile_arithmetic import mass
 from .inputs import VerifyInputs
 from .judge import drafted_logits, judge, log_mass
 from .request import (

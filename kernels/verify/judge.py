@@ -7,9 +7,9 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from .._chunk_stats import merge_stats
 from .._device import is_kept, read_cut, read_logit, uniforms
 from .._random import ACCEPT as _ACCEPT
-from .._tiles import merge_stats
 from .request import leading
 
 ACCEPT = tl.constexpr(_ACCEPT)

@@ -7,10 +7,11 @@ import torch
 import triton
 import triton.language as tl
 
+from .._chunk_stats import best_of_row, load_stats, pick_chunk
 from .._device import LOG2E, after_another, pick, uniforms, wait_for_another
 from .._launch import Launcher
 from .._random import RECOVER as _RECOVER
-from .._tiles import best_of_row, load_stats, mass, pick_chunk
+from .._tile_arithmetic import mass
 from .inputs import VerifyInputs
 from .request import (
     at_column,

@@ -9,17 +9,15 @@ import triton.language as tl
 
 from .._device import LOG2E, after_another, wait_for_another
 from .._launch import Launcher, cdiv
-from .._tiles import (
+from .._tile_arithmetic import cut_tile, mass, without_nan
+from .._tile_loads import (
     REGISTERS_ANYWHERE,
     arrived_tile,
     chunks_per_program,
-    cut_tile,
     load_ahead,
     load_tile,
-    mass,
     packing,
     unpack,
-    without_nan,
 )
 from .inputs import VerifyInputs
 from .judge import drafted_logits, judge

@@ -6,9 +6,10 @@ import torch
 import triton
 import triton.language as tl
 
+from .._chunk_stats import stream_stats
 from .._device import after_another, wait_for_another
 from .._launch import Launcher, cdiv
-from .._tiles import chunks_per_program, stream_stats, streaming
+from .._tile_loads import chunks_per_program, streaming
 from .inputs import VerifyInputs
 from .request import (
     draft_of,

@@ -20,7 +20,7 @@ WORDS = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16}
 def load_tiles(logits: torch.Tensor) -> torch.Tensor:
     """``load_tile`` of every chunk of every row, and of one past the last: [R, (chunks + 1) *
     CHUNK]."""
-    from kernels._tiles import load_tile
+    from kernels._tile_loads import load_tile
 
     @triton.jit
     def kernel(

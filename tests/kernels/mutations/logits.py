@@ -36,7 +36,7 @@ ROOT = Path(*kernels.__path__)
 MODULES = tuple(
     f"kernels.{name}"
     for name in (
-        "_device", "_tiles", "accept.triton",
+        "_device", "_tile_loads", "_tile_arithmetic", "_chunk_stats", "accept.triton",
         "logprobs.entry", "logprobs.stream", "logprobs.search", "logprobs.merge", "logprobs.triton",
         "verify.request", "verify.stats", "verify.judge", "verify.residual", "verify.finish", "verify.match",
         "verify.topp", "verify.triton",
@@ -104,7 +104,8 @@ FLAT = {"values": lambda values: values == "flat"}
 TIES = {"values": lambda values: values == "ties"}
 WHOLE = {"cut": lambda cut: not cut}
 FLAGS = {"flags": lambda flags: flags}
-ACCEPT, DEVICE, TILES = "kernels.accept.triton", "kernels._device", "kernels._tiles"
+ACCEPT, DEVICE = "kernels.accept.triton", "kernels._device"
+TILES, ARITHMETIC = "kernels._tile_loads", "kernels._tile_arithmetic"
 ENTRY, STREAM, SEARCH, MERGE = (
     f"kernels.logprobs.{name}" for name in ("entry", "stream", "search", "merge")
 )
@@ -178,7 +179,7 @@ MUTATIONS = (
     Mutation("tiles_one_half_word_off", TILES, "odd = (before & 1) * 16", "odd = (before & 1) * 0", TILES_TEST),
     Mutation("tiles_no_tail", TILES, "tl.where(token + 1 < vocab, tile,", "tl.where(token + 1 <= vocab, tile,", TILES_TEST),
     Mutation("tiles_next_vector_never_read", TILES, "tl.zeros([CHUNK // 2], tl.int32) < before", "tl.zeros([CHUNK // 2], tl.int32) > before", TILES_TEST),
-    Mutation("logprobs_rank_off_by_one", TILES, "(tile.to(tl.float32) >= x)", "(tile.to(tl.float32) >= x + 1e-3)", LOGPROBS_TEST),
+    Mutation("logprobs_rank_off_by_one", ARITHMETIC, "(tile.to(tl.float32) >= x)", "(tile.to(tl.float32) >= x + 1e-3)", LOGPROBS_TEST),
     Mutation(
         "logprobs_rank_counts_past_the_vocabulary", MERGE,
         'tl.where(sampled == float("-inf"), vocab, rank)', "rank", LOGPROBS_TEST,
@@ -200,7 +201,7 @@ MUTATIONS = (
     Mutation("logprobs_raw_for_processed", MERGE, "(tops - origin) * (LOG2E / temperature)", "(tops - origin) * LOG2E", over(test_logprobs.CASES, test_logprobs.check, temperature=bool)),
     # vLLM #47594: a block of -inf or NaN
     Mutation(
-        "logprobs_nan_in_the_sum", TILES, 
+        "logprobs_nan_in_the_sum", ARITHMETIC, 
         "tl.exp2((read_logit(tile) - origin) * scale)", "tl.exp2((tile.to(tl.float32) - origin) * scale)", LOGPROBS_TEST,
     ),
     Mutation("cut_drops_its_last_token", DEVICE, "(token <= cut_id)", "(token < cut_id)", LOGPROBS_TEST),
@@ -230,7 +231,7 @@ MUTATIONS = (
     Mutation("verify_one_token_over_the_limit", REQUEST, "tl.load(max_dec_ptr + b) - step_idx", "tl.load(max_dec_ptr + b) - step_idx + 1", _verify(Strategy.GREEDY, **FLAGS, **DRAFTS)),
     Mutation("verify_drafts_in_prefill", REQUEST, "tl.load(encoder_ptr + b) > 0, 0, limit", "tl.load(encoder_ptr + b) > 0, limit, limit", _verify(Strategy.GREEDY, **FLAGS, **DRAFTS)),
     Mutation("verify_drafts_while_reasoning", REQUEST, "tl.load(reasoning_ptr + b) == 1", "tl.load(reasoning_ptr + b) == 9", _verify(Strategy.GREEDY, **FLAGS, **DRAFTS)),
-    Mutation("verify_greedy_ties_by_higher_id", TILES, 
+    Mutation("verify_greedy_ties_by_higher_id", ARITHMETIC, 
         "tl.min(tl.where(tile.to(tl.float32) == top, token, 2147483647))",
         "tl.max(tl.where(tile.to(tl.float32) == top, token, -1))", _verify(Strategy.GREEDY, **TIES)),
     Mutation(
