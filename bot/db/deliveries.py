@@ -261,15 +261,19 @@ class Store:
         with self.engine.begin() as connection:
             put(connection, _WORKERS, {"id": worker}, {"seen_at": time.time()})
 
-    def claim_stale_workers(self, after: float) -> list[str]:
+    def claim_stale_workers(self, after: float, claimer: str) -> list[str]:
         """Workers silent for `after` seconds, each claimed by one caller alone.
+
+        Never `claimer`, which lives: its own row is old where its clock jumps, or the database
+        keeps it waiting, between its heartbeat and this look. Its work would be done twice.
 
         Who claims one and dies loses it again after the same time.
         """
         limit = time.time() - after
         claimed = []
+        is_silent = sa.and_(_WORKERS.c.seen_at < limit, _WORKERS.c.id != claimer)
         with self.engine.begin() as connection:
-            silent = connection.execute(sa.select(_WORKERS).where(_WORKERS.c.seen_at < limit)).all()
+            silent = connection.execute(sa.select(_WORKERS).where(is_silent)).all()
             for worker, seen_at in silent:
                 # Another caller may have changed the row since.
                 unchanged = where(_WORKERS, {"id": worker, "seen_at": seen_at})

@@ -153,7 +153,7 @@ class Worker:
         """Say that we live, and take over from those who do not."""
         store, settings = self._context.store, self._context.settings
         store.heartbeat(self._name)
-        for worker in store.claim_stale_workers(settings.dead_after):
+        for worker in store.claim_stale_workers(settings.dead_after, self._name):
             left = store.client.list_workflows(executor_id=worker, status="PENDING")
             for workflow in left:
                 store.client.resume_workflow(workflow.workflow_id, queue_name=workflow.queue_name)

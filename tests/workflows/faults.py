@@ -4,12 +4,13 @@ other, and nothing is lost, done twice, or left without an end.
 The story of `tests.workflows.crashes` is told while GitHub answers 429, 502 and 422, is slow or
 away, while the database is locked or, with PostgreSQL, ends at once and starts again, while the disk
 is full, while the clock is an hour wrong, and while the bot is killed. `--faults N` says how many
-there are.
+there are. With `--log FILE` the bot's log stays, with a line for each fault at its place in it.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -74,6 +76,7 @@ class FaultTrial(Trial):
         if self.disk is not None:
             kinds["full disk"] = lambda _: self._disk_full()
         kind = self.chance.choice(sorted(kinds))
+        self._note(kind)
         kinds[kind](zygote)
         self.ended[kind] += 1
         if zygote.died(self.chance.uniform(0.1, 1.0)):
@@ -81,6 +84,12 @@ class FaultTrial(Trial):
             self.lives = False
         self.fake.content_writes.clear()
         self.fake.rate_remaining = 10**9
+
+    def _note(self, kind: str) -> None:
+        """Say in the bot's log what begins now."""
+        line = {"event": "fault", "kind": kind, "timestamp": datetime.now(UTC).isoformat()}
+        with self.bot.log.open("a") as log:
+            log.write(json.dumps(line) + "\n")
 
     def _last_life(self, zygote: Zygote) -> None:
         """The present one, where it lives."""
@@ -174,7 +183,7 @@ class FaultTrial(Trial):
 
 @contextmanager
 def _trial(
-    faults: int, pulls: int, seed: int, database: str, seconds: float
+    faults: int, pulls: int, seed: int, database: str, seconds: float, log: Path | None
 ) -> Iterator[FaultTrial]:
     with stage(database) as (fake, bot):
         bot.settings |= {
@@ -182,6 +191,8 @@ def _trial(
             "SPECBOT_RECONCILE_EVERY": "10",
             "SPECBOT_REDELIVER_EVERY": "10",
         }
+        if log is not None:
+            bot.log = log.absolute()
         trial = FaultTrial(fake, bot, faults, pulls, time.monotonic() + seconds, Random(seed))
         disk = bot.directory / "data"
         with mount_small_disk(disk) as is_mounted:
@@ -193,10 +204,10 @@ def _trial(
 
 
 def tried(
-    faults: int, pulls: int, seed: int, database: str, seconds: float = 1e9
+    faults: int, pulls: int, seed: int, database: str, seconds: float = 1e9, log: Path | None = None
 ) -> tuple[list[str], Counter[str]]:
     """What was wrong, and which faults there were."""
-    with _trial(faults, pulls, seed, database, seconds) as trial:
+    with _trial(faults, pulls, seed, database, seconds, log) as trial:
         found = trial.run()
         return [*found, *trial.unfinished()], trial.ended
 
@@ -211,9 +222,10 @@ def main() -> int:
     add("--seed", type=int, default=7, metavar="N", help="another seed, other faults (default 7)")
     add("--database", choices=("sqlite", "postgresql"), default="sqlite")
     add("--seconds", type=float, default=1e9, metavar="S", help="no more faults after so long")
+    add("--log", type=Path, metavar="FILE", help="keep the bot's log there")
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    found, kinds = tried(args.faults, args.pulls, args.seed, args.database, args.seconds)
+    found, kinds = tried(args.faults, args.pulls, args.seed, args.database, args.seconds, args.log)
     told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     print(f"{args.database}, seed {args.seed}: {args.pulls * PER_PULL} deliveries, {told}")
     print("\n".join(found) or "nothing lost, nothing twice, nothing without an end")

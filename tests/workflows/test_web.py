@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 import sqlalchemy as sa
+import time_machine
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
@@ -231,11 +232,19 @@ def test_not_ready_without_a_database(web, store, monkeypatch):
 
 def test_of_two_who_find_a_dead_worker_one_takes_over(store):
     store.heartbeat("gone")
-    assert store.claim_stale_workers(60) == []
-    assert store.claim_stale_workers(-1) == ["gone"]
-    assert store.claim_stale_workers(60) == []
+    assert store.claim_stale_workers(60, "one") == []
+    assert store.claim_stale_workers(-1, "one") == ["gone"]
+    assert store.claim_stale_workers(60, "two") == []
     store.remove_worker("gone")
-    assert store.claim_stale_workers(-1) == []
+    assert store.claim_stale_workers(-1, "one") == []
+
+
+def test_a_worker_whose_clock_jumps_takes_nothing_over_from_itself(store):
+    with time_machine.travel(time.time(), tick=True):
+        store.heartbeat("one")
+    with time_machine.travel(time.time() + 3600, tick=True):
+        assert store.claim_stale_workers(60, "one") == []
+        assert store.claim_stale_workers(60, "two") == ["one"]
 
 
 def test_a_burst_is_stored_together_and_one_that_fails_fails_alone(store, opened, monkeypatch):
