@@ -13,7 +13,7 @@ from dbos import DBOS, StepOptions
 from bot.context.backoff import RetryLater
 from bot.context.service_context import current_context
 from bot.db.engine import is_database_away
-from bot.github import GitHubError, RateLimited, UncertainWrite
+from bot.github import UNPROCESSABLE, GitHubError, RateLimited, UncertainWrite
 
 # No space, no quota, too many open files: others may make room.
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
@@ -35,6 +35,13 @@ def is_transient(error: BaseException) -> bool:
     return error.status == 0 or error.status >= 500
 
 
+def may_be_taken_later(error: BaseException) -> bool:
+    """What may pass, and GitHub's 422: it answers a comment or a review so also where too many came
+    at once, "Validation failed, or the endpoint has been spammed" (REST API)."""
+    is_spam = isinstance(error, GitHubError) and error.status == UNPROCESSABLE
+    return is_spam or is_transient(error)
+
+
 # About four minutes in all. What is still down after the last try is found by the reconcile loop.
 RETRIES: StepOptions = {
     "retries_allowed": True,
@@ -48,6 +55,12 @@ RETRIES: StepOptions = {
 def step(function: Callable[P, R]) -> Callable[P, R]:
     """Make `function` a step of a workflow, under its own name."""
     return DBOS.step(**RETRIES)(yields_when_limited(function))
+
+
+def posting_step(function: Callable[P, R]) -> Callable[P, R]:
+    """The same for a step that posts what people read."""
+    options: StepOptions = {**RETRIES, "should_retry": may_be_taken_later}
+    return DBOS.step(**options)(yields_when_limited(function))
 
 
 def step_named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

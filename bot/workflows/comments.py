@@ -15,10 +15,10 @@ from bot.chat.comment_job import CommentJob
 from bot.chat.context import Refusal, Task
 from bot.chat.parser import MOST_COMMANDS
 from bot.context import metrics
-from bot.context.retries import RETRIES, is_transient, yields_when_limited
+from bot.context.retries import RETRIES, is_transient, may_be_taken_later, yields_when_limited
 from bot.context.service_context import current_context
 from bot.db.rate_limits import charged_to
-from bot.github import UNPROCESSABLE, Client, GitHubError
+from bot.github import Client, GitHubError
 from bot.github.app import COMMENT
 
 Json = dict[str, Any]
@@ -97,18 +97,11 @@ def _write(job: CommentJob, number: int, what: str, act: Callable[[], None]) -> 
     """Write something to GitHub; False where it does not take it, such as on a conversation that is
     locked."""
     try:
-        step(f"{what} {number}", act, _may_be_taken_later)
+        step(f"{what} {number}", act, may_be_taken_later)
     except Exception as error:
         _log.error("could not be said", what=what, number=number, error=str(error))
         return False
     return True
-
-
-def _may_be_taken_later(error: BaseException) -> bool:
-    """GitHub answers a comment with 422 also where too many came at once: "Validation failed, or
-    the endpoint has been spammed" (REST API, create an issue comment)."""
-    is_spam = isinstance(error, GitHubError) and error.status == UNPROCESSABLE
-    return is_spam or is_transient(error)
 
 
 def step(

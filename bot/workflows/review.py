@@ -13,7 +13,7 @@ from dbos import error as dbos_error
 from bot.chat import auto_run
 from bot.chat.greeting import FIRST, greet
 from bot.context import metrics
-from bot.context.retries import step
+from bot.context.retries import posting_step, step
 from bot.context.service_context import current_context
 from bot.db.deliveries import PullKey
 from bot.db.rate_limits import charged_to
@@ -166,7 +166,7 @@ def analyse(job: ReviewJob, facts: Json) -> Json:
     return result
 
 
-@step
+@posting_step
 def publish(job: ReviewJob, head: str, payload: Json) -> bool:
     """Post the review, unless the pull request has gone on in the meantime."""
     client = _client(job)

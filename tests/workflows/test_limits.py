@@ -16,7 +16,7 @@ from bot.github.app import ANALYSE, App, Endpoint
 from tests.fake_github import Answer, FakeGitHub, people
 from tests.fake_github.server import Seen
 from tests.fake_github.state import Comment, Pull, Repository
-from tests.workflows.conftest import SMALL_BASE, SMALL_HEAD, Bot, until
+from tests.workflows.conftest import SMALL_BASE, SMALL_HEAD, Bot, ended, until
 from tests.workflows.test_commands import answers
 
 HOUR = 3600.0
@@ -169,3 +169,11 @@ def test_moments_are_a_gap_apart(tmp_path):
     apart = made(tmp_path, gap=100.0, hourly=400)
     given = [time.time() + apart.reserve(1, f"w{n}", 2.0) for n in range(5)]
     assert all(b - a == pytest.approx(100.0, abs=50.0) for a, b in itertools.pairwise(given))
+
+
+def test_a_review_that_github_took_for_spam_is_posted_later(live, engine):
+    fault = live.fault("POST", "/reviews$", Answer(422, {"message": "Validation failed"}))
+    pull = people.open_pull(live, engine, "feature")
+    until(lambda: ended(engine, pull.head_sha))
+    assert fault.times == 0
+    assert [review.commit_id for review in pull.live_reviews()] == [pull.head_sha]
