@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from checks.core.check import Check
 from checks.rules.semantics import (
+    blocking_call,
     borrowed_container,
     called_too_early,
     decided_by_type,
@@ -59,4 +60,5 @@ RULES: tuple[Check, ...] = (
     unhashable_key,
     unformatted_text,
     unchanged_value,
+    blocking_call,
 )

@@ -35,6 +35,7 @@ from checks.rules.sync import (
     missing_argument,
     missing_from_reset,
     missing_member,
+    misspelt_attribute,
     model_runner,
     never_updated,
     op_call,
@@ -93,4 +94,5 @@ RULES: tuple[Check, ...] = (
     model_runner,
     missing_member,
     lacking_attribute,
+    misspelt_attribute,
 )

@@ -1,0 +1,133 @@
+"""What is set under one name is read under another, which is one letter apart.
+
+## What it does
+
+Looks at attributes that the change sets and that nothing in the tree reads. There is a finding
+where the same file reads of the same object, and nowhere sets, an attribute whose name has one
+letter more or less, one other letter, or two that changed places.
+
+## Why it matters
+
+The value is lost, and the reader fails or goes on with an older one. `PaddlePaddle/FastDeploy#3084`
+created `layer.wieght` and filled `layer.weight`, so that a quantised model could not be loaded,
+until #3733.
+
+## Example
+
+```python
+def create(layer):
+    layer.wieght = layer.create_parameter()      # nothing reads this
+
+def load(layer, rows):
+    layer.weight.set_value(rows)
+```
+
+## Known limits
+
+Short names are left out, and so are pairs that differ in their first letter, in a number, in the
+`s` of a plural, or in a word of one letter (`rope_q`, `rope_k`). What a method reads of its own
+object and no class of its family sets is `sync.unset-attribute`'s.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from checks.core.change import ChangeSet
+from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.core.words import one_slip_apart
+from checks.domain.calls.attributes import Attributes
+from checks.eval.interpreter.values import ClassRef
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assign
+
+ID = "sync.misspelt-attribute"
+
+_SHORTEST = 4
+_OPERATOR = r"\s*(?::[^=\n]+)?=(?!=)"
+
+
+def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    """One finding for each assignment."""
+    for changed in changed_functions(change, config):
+        if not changed.python:
+            continue
+        for guarded in changed.statements:
+            stmt = guarded.stmt
+            if not isinstance(stmt, Assign) or not isinstance(stmt.target, E.Attr):
+                continue
+            if changed.touched(stmt.line):
+                yield from _findings(stmt, stmt.target, changed)
+
+
+def _findings(stmt: Assign, target: E.Attr, changed: ChangedFunction) -> Iterator[Finding]:
+    owner = E.dotted(target.base)
+    if owner is None or len(target.name) < _SHORTEST:
+        return
+    meant = _meant(owner, target.name, changed)
+    if meant is None or _is_read(target.name, changed.change):
+        return
+    name, line = meant
+    if _is_unset(target.base, name, changed):
+        return
+    finding = changed.finding(
+        ID,
+        stmt,
+        "misspelt",
+        severity=Severity.SUGGESTION,
+        confidence=Confidence.HIGH,
+        written=target.name,
+        name=name,
+    )
+    place = Location(changed.unit.path, line)
+    yield finding.with_related(Related(place, Message("read-here", {})))
+
+
+def _meant(owner: str, written: str, changed: ChangedFunction) -> tuple[str, int] | None:
+    """The attribute that the file reads of `owner`, and never sets, one slip from `written`, with
+    the line where it does."""
+    read = re.compile(rf"(?<![\w.]){re.escape(owner)}\.(\w+)")
+    unit = changed.unit
+    for number in range(1, len(unit.lines) + 1):
+        for name in read.findall(unit.text(number)):
+            if _is_slip(written, name) and not _sets(owner, name, changed):
+                return name, number
+    return None
+
+
+def _is_slip(written: str, name: str) -> bool:
+    """Whether one may be written for the other, and does not just count something else."""
+    if not one_slip_apart(written, name) or re.sub(r"\d", "", written) == re.sub(r"\d", "", name):
+        return False
+    # `lower` and `power` are two words, `rope_q` and `rope_k` two things.
+    if written[0] != name[0]:
+        return False
+    if any(len(part) == 1 for part in set(written.split("_")) ^ set(name.split("_"))):
+        return False
+    return written.strip("_").rstrip("s") != name.strip("_").rstrip("s")
+
+
+def _sets(owner: str, name: str, changed: ChangedFunction) -> bool:
+    """Whether the file gives `owner` this attribute."""
+    stored = re.compile(rf"(?<![\w.]){re.escape(owner)}\.{name}{_OPERATOR}")
+    return any(stored.search(line) for line in changed.unit.lines)
+
+
+def _is_read(name: str, change: ChangeSet) -> bool:
+    """Whether anything but an assignment to an attribute names it."""
+    stored = re.compile(rf"\s*[\w.]+\.{name}{_OPERATOR}(?!.*\b{name}\b)")
+    return any(not stored.match(found.text) for found in change.head.find(name))
+
+
+def _is_unset(base: E.Expr, name: str, changed: ChangedFunction) -> bool:
+    """Whether `sync.unset-attribute` speaks of what is read here."""
+    if base != E.Name("self"):
+        return False
+    owners = changed.unit.classes_named.get(changed.head.owner, [])
+    if len(owners) != 1:
+        return False
+    ref = ClassRef(owners[0], changed.unit)
+    return Attributes.of_change(changed.change).certainly_lacks(ref, name)
