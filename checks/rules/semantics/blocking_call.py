@@ -21,13 +21,15 @@ async def decode(client, request):
 
 ## Known limits
 
-What a function that is called does itself is not followed. A coroutine that runs alone in a loop of
-its own harms nobody.
+What a function that is called does itself is not followed. Programs that measure (`bench*.py`) and
+handlers of a server's start are left out: nothing else runs there.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
@@ -47,11 +49,13 @@ _BLOCKING = frozenset(
     | {f"subprocess.{name}" for name in _PROGRAMS}
 )
 
+_AT_START = re.compile(r"\.on_event\(\s*[\"']startup[\"']")
+
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """One finding for each statement."""
     for changed in changed_functions(change, config):
-        if not changed.python or "async" not in changed.head.marks:
+        if not changed.python or not _has_company(changed):
             continue
         for guarded, expressions in statement_expressions(changed.head.body):
             stmt = guarded.stmt
@@ -68,6 +72,14 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
                     name=name,
                     function=changed.head.name,
                 )
+
+
+def _has_company(changed: ChangedFunction) -> bool:
+    """Whether it is a coroutine beside which others may run."""
+    if PurePosixPath(changed.unit.path).name.startswith("bench"):
+        return False
+    marks = changed.head.marks
+    return "async" in marks and not any(_AT_START.search(mark) for mark in marks)
 
 
 def _blocking(expressions: list[E.Expr], changed: ChangedFunction) -> str:

@@ -1,16 +1,17 @@
-"""What is set under one name is read under another, which is one letter apart.
+"""An attribute that nobody reads is one letter apart from another of the same object.
 
 ## What it does
 
 Looks at attributes that the change sets and that nothing in the tree reads. There is a finding
-where the same file reads of the same object, and nowhere sets, an attribute whose name has one
-letter more or less, one other letter, or two that changed places.
+where the same file names of the same object an attribute that has one letter more or less, one
+other letter, or two that changed places.
 
 ## Why it matters
 
-The value is lost, and the reader fails or goes on with an older one. `PaddlePaddle/FastDeploy#3084`
-created `layer.wieght` and filled `layer.weight`, so that a quantised model could not be loaded,
-until #3733.
+The value is lost, and who needs it fails or goes on with an older one.
+`PaddlePaddle/FastDeploy#3084` created `layer.wieght` and filled `layer.weight`, so that a quantised
+model could not be loaded, until #3733. `sgl-project/sglang#8483` cleared `rpd_profiler_path` where
+the file has `rpd_profile_path`, until #14131.
 
 ## Example
 
@@ -42,6 +43,7 @@ from checks.core.words import one_slip_apart
 from checks.domain.calls.attributes import Attributes
 from checks.eval.interpreter.values import ClassRef
 from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import SourceFile
 from checks.lang.ir.stmt import Assign
 
 ID = "sync.misspelt-attribute"
@@ -67,7 +69,7 @@ def _findings(stmt: Assign, target: E.Attr, changed: ChangedFunction) -> Iterato
     owner = E.dotted(target.base)
     if owner is None or len(target.name) < _SHORTEST:
         return
-    meant = _meant(owner, target.name, changed)
+    meant = _meant(owner, target.name, changed.unit)
     if meant is None or _is_read(target.name, changed.change):
         return
     name, line = meant
@@ -83,17 +85,16 @@ def _findings(stmt: Assign, target: E.Attr, changed: ChangedFunction) -> Iterato
         name=name,
     )
     place = Location(changed.unit.path, line)
-    yield finding.with_related(Related(place, Message("read-here", {})))
+    yield finding.with_related(Related(place, Message("named-here", {})))
 
 
-def _meant(owner: str, written: str, changed: ChangedFunction) -> tuple[str, int] | None:
-    """The attribute that the file reads of `owner`, and never sets, one slip from `written`, with
-    the line where it does."""
-    read = re.compile(rf"(?<![\w.]){re.escape(owner)}\.(\w+)")
-    unit = changed.unit
+def _meant(owner: str, written: str, unit: SourceFile) -> tuple[str, int] | None:
+    """The attribute of `owner` one slip from `written` that the file names, with the line where it
+    does."""
+    named = re.compile(rf"(?<![\w.]){re.escape(owner)}\.(\w+)")
     for number in range(1, len(unit.lines) + 1):
-        for name in read.findall(unit.text(number)):
-            if _is_slip(written, name) and not _sets(owner, name, changed):
+        for name in named.findall(unit.text(number)):
+            if _is_slip(written, name):
                 return name, number
     return None
 
@@ -108,12 +109,6 @@ def _is_slip(written: str, name: str) -> bool:
     if any(len(part) == 1 for part in set(written.split("_")) ^ set(name.split("_"))):
         return False
     return written.strip("_").rstrip("s") != name.strip("_").rstrip("s")
-
-
-def _sets(owner: str, name: str, changed: ChangedFunction) -> bool:
-    """Whether the file gives `owner` this attribute."""
-    stored = re.compile(rf"(?<![\w.]){re.escape(owner)}\.{name}{_OPERATOR}")
-    return any(stored.search(line) for line in changed.unit.lines)
 
 
 def _is_read(name: str, change: ChangeSet) -> bool:
