@@ -25,8 +25,8 @@ def load(layer, rows):
 
 ## Known limits
 
-Short names are left out, and so are pairs that differ in their first letter, in a number, in the
-`s` of a plural, or in a word of one letter (`rope_q`, `rope_k`). What a method reads of its own
+Short names are left out, and so are pairs that differ in a number, in the `s` of a plural, or in
+the first letter of a word (`num_cpu`, `num_gpu`). What a method reads of its own
 object and no class of its family sets is `sync.unset-attribute`'s.
 """
 
@@ -103,10 +103,9 @@ def _is_slip(written: str, name: str) -> bool:
     """Whether one may be written for the other, and does not just count something else."""
     if not one_slip_apart(written, name) or re.sub(r"\d", "", written) == re.sub(r"\d", "", name):
         return False
-    # `lower` and `power` are two words, `rope_q` and `rope_k` two things.
-    if written[0] != name[0]:
-        return False
-    if any(len(part) == 1 for part in set(written.split("_")) ^ set(name.split("_"))):
+    # `lower` and `power` are two words, `num_cpu` and `num_gpu` two things.
+    parts = set(written.split("_")) ^ set(name.split("_"))
+    if len({part[:1] for part in parts}) > 1:
         return False
     return written.strip("_").rstrip("s") != name.strip("_").rstrip("s")
 
