@@ -30,6 +30,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from checks.core.benchmarks import is_benchmark
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
@@ -67,16 +68,11 @@ class FixedSeed:
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for changed in changed_functions(change, config):
-        if _is_benchmark(changed.unit.path):
+        if is_benchmark(changed.unit.path):
             continue
         # In C++, a function that says nothing of randomness may pass a seed for another reason.
         if changed.python or _RANDOM_WORDS.search(changed.code):
             yield from _fixed_seeds(changed)
-
-
-def _is_benchmark(path: str) -> bool:
-    """Whether the file measures, on numbers that are meant to be the same in every run."""
-    return any(part.startswith("bench") for part in path.split("/"))
 
 
 def _fixed_seeds(changed: ChangedFunction) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ async def decode(client, request):
 
 ## Known limits
 
-What a function that is called does itself is not followed. Programs that measure (`bench*.py`) and
+What a function that is called does itself is not followed. Programs that measure (`bench*`) and
 handlers of a server's start are left out: nothing else runs there.
 """
 
@@ -29,8 +29,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
+from checks.core.benchmarks import is_benchmark
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.code import local_assignments
@@ -76,7 +76,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 def _has_company(changed: ChangedFunction) -> bool:
     """Whether it is a coroutine beside which others may run."""
-    if PurePosixPath(changed.unit.path).name.startswith("bench"):
+    if is_benchmark(changed.unit.path):
         return False
     marks = changed.head.marks
     return "async" in marks and not any(_AT_START.search(mark) for mark in marks)
