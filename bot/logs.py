@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from collections.abc import MutableMapping
 from typing import Any
 
@@ -22,7 +23,7 @@ _SHARED: tuple[Processor, ...] = (
 
 
 def set_up() -> None:
-    """Send our logs and those of the libraries the same way."""
+    """Send our logs, those of the libraries, warnings and what ends a thread the same way."""
     formatter = structlog.stdlib.ProcessorFormatter(
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
@@ -44,12 +45,19 @@ def set_up() -> None:
     # One line for every request of GitHub's is ours to write, with what it was about.
     for name in ("uvicorn.access", "httpx", "alembic", "dbos"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.captureWarnings(True)
+    threading.excepthook = _log_end_of_thread
     structlog.configure(
         processors=[*_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         cache_logger_on_first_use=True,
     )
+
+
+def _log_end_of_thread(end: threading.ExceptHookArgs) -> None:
+    thread = end.thread.name if end.thread else ""
+    structlog.get_logger().error("thread ended", thread=thread, exc_info=end.exc_value)
 
 
 def _without_secrets(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

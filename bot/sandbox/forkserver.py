@@ -16,12 +16,14 @@ import select
 import signal
 import socket
 import sys
-import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+import structlog
+
+from bot import logs
 from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.i18n.escape import Html, Markdown
 from bot.reports.charts import stacked_bars
@@ -50,6 +52,7 @@ _USUAL_WORDS = (
     "rules/convention*.toml",
 )
 _PR_SET_PDEATHSIG = 1
+_log = structlog.get_logger()
 _SOURCES = {"a.cu": b"void f(int *a) { a[0] = 1; }", "a.py": b"def f(a):\n    a[0] = 1\n"}
 
 
@@ -152,7 +155,7 @@ def _live(job: socket.socket, parent: int) -> NoReturn:
             os._exit(0)
     except Exception:
         # The edge of this process.
-        traceback.print_exc()
+        _log.exception("job failed")
     finally:
         os._exit(1)
 
@@ -176,5 +179,6 @@ def _report_end(child: _Child) -> None:
 
 
 if __name__ == "__main__":
+    logs.set_up()
     prepare()
     ForkServer(socket.socket(fileno=0)).serve()
