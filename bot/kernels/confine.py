@@ -19,9 +19,9 @@ import bot
 from checks.kernelrun.model import Confinement
 
 LARGEST_FILE = 1 << 30
+MOST_MEMORY = 24 << 30
+MOST_PROCESSES = 4096
 _PR_SET_PDEATHSIG = 1
-_MEMORY = 24 << 30
-_PROCESSES = 4096
 # What a process needs to find its libraries and its GPU. Everything else stays here: tokens,
 # proxies, agents.
 _PASSED = (
@@ -175,10 +175,10 @@ def confinement(device: str) -> Confinement:
 
 
 def _limits(device: str) -> dict[str, int]:
-    limits = {"file_bytes": LARGEST_FILE, "processes": _PROCESSES}
+    limits = {"file_bytes": LARGEST_FILE, "processes": MOST_PROCESSES}
     # CUDA reserves address space for the memory of every GPU: a limit on it would keep it from
     # starting.
-    return limits if device == "cuda" else limits | {"memory_bytes": _MEMORY}
+    return limits if device == "cuda" else limits | {"memory_bytes": MOST_MEMORY}
 
 
 def limiter(device: str) -> Callable[[], None]:

@@ -13,10 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bot.kernels import confine
+from bot.kernels import confine, process_tree
 from bot.kernels.package import Package, write
 from checks.kernelrun.events import LONGEST, Journal, parse
-from checks.kernelrun.judge import HarnessProcess, ProcessEnd, Standard, Tensors
+from checks.kernelrun.judge import Excess, HarnessProcess, ProcessEnd, Standard, Tensors
 from checks.kernelrun.tensors import TensorError, read
 
 _STARTING = 180.0
@@ -26,7 +26,7 @@ _LARGEST_JOURNAL = 8 << 20
 _TAIL = 4096
 _MOST_LINES = 1000
 _WEIGHED = 1.0
-"""Seconds between two looks at how much the process has written."""
+"""Seconds between two looks at how much the process has written, started and taken."""
 _MOST_LIMITS = 20
 """How many times the limit of one case a whole process may take: lines in the journal are cheap to
 write.
@@ -97,7 +97,8 @@ def _watch(
     process: subprocess.Popen[bytes], job: OpJob, folder: Path, tick: Callable[[], None]
 ) -> ProcessEnd:
     """Wait for the end, or bring it about: every case has `limit` seconds from the journal line
-    that began it, and all files in the folder together may be as large as one.
+    that began it, all files in the folder together may be as large as one, and the limits of one
+    process on memory and on processes hold for all that it started.
     """
     journal = folder / "out/events.jsonl"
     started = last_progress = last_weighed = time.monotonic()
@@ -118,9 +119,26 @@ def _watch(
                 last_weighed = now
                 if _written(folder) > confine.LARGEST_FILE:
                     return ProcessEnd(signal=int(signal.SIGXFSZ))
+                excess = _excess(process.pid)
+                if excess is not None:
+                    return ProcessEnd(excess=excess)
     finally:
         _kill(process)
     return _process_end(process.returncode)
+
+
+def _excess(pid: int) -> Excess | None:
+    """Which limit the process and what it started exceed together.
+
+    A limit on one process's memory is none on its children's, CUDA allows none at all, and the
+    system counts no processes of root.
+    """
+    processes = process_tree.descendants(pid)
+    if len(processes) > confine.MOST_PROCESSES:
+        return Excess("processes", confine.MOST_PROCESSES)
+    if process_tree.memory(processes) > confine.MOST_MEMORY:
+        return Excess("memory", confine.MOST_MEMORY >> 30)
+    return None
 
 
 def _written(folder: Path) -> int:

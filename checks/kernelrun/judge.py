@@ -19,8 +19,19 @@ _WORST_LAST = list(CaseStatus)
 
 
 @dataclass(frozen=True, slots=True)
+class Excess:
+    """A process was ended because it and what it started took more than `most` of something:
+    `processes`, or `memory` in GiB.
+    """
+
+    what: str
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessEnd:
-    """How a process ended: by a signal, at the time limit (seconds), or with an exit code.
+    """How a process ended: by a signal, at the time limit (seconds), with more than it may take, or
+    with an exit code.
 
     `said` is the last line that it wrote to its standard error.
     """
@@ -29,6 +40,7 @@ class ProcessEnd:
     limit: float = 0.0
     code: int = 0
     said: str = ""
+    excess: Excess | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +132,9 @@ def _status_of_unreached(process: HarnessProcess) -> tuple[CaseStatus, StatusRea
 def _status_of_end(ending: ProcessEnd) -> tuple[CaseStatus, StatusReason]:
     if ending.limit:
         return CaseStatus.TIMEOUT, StatusReason("timeout", {"seconds": f"{ending.limit:g}"})
+    if ending.excess:
+        most = ending.excess.most
+        return CaseStatus.CRASHED, StatusReason(f"excess-{ending.excess.what}", {"most": most})
     if ending.signal:
         return CaseStatus.CRASHED, StatusReason("signal", {"signal": ending.signal})
     return CaseStatus.CRASHED, StatusReason("exit", {"code": ending.code, "said": ending.said})
