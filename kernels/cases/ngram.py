@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from functools import partial
 
 import torch
 
 from kernels.cases._case import Case, Given, Inputs, Outputs
 from kernels.ngram import ngram_append, ngram_propose
+from kernels.ngram.inputs import NgramOptions, NgramTensors
 
-TENSORS = (
-    "token_ids_all",
-    "prompt_lens",
-    "step_idx",
-    "draft_token_num",
-    "max_dec_len",
-    "draft_tokens",
-    "seq_lens_this_time",
-    "seq_lens_encoder",
-    "seq_lens_decoder",
-)
+TENSORS = tuple(field.name for field in fields(NgramTensors))
 OPTIONS = {
     "max_ngram": 3,
     "min_ngram": 1,
@@ -70,13 +62,14 @@ def _reference(given: Given, *, append: bool = False) -> Outputs:
     from kernels.ngram.reference import propose_reference
 
     options = OPTIONS | {"pad_to_max": False} | given["options"]
-    flags = {
-        "rightmost": options.pop("match") == "rightmost",
-        "one_history": options.pop("haystack") == "one_history",
-    }
-    tensors = [given[name].cpu() for name in TENSORS]
-    propose_reference(*tensors, **options, **flags, append=append)
-    return {name: tensors[TENSORS.index(name)] for name in ("draft_tokens", "seq_lens_this_time")}
+    rightmost = options.pop("match") == "rightmost"
+    one_history = options.pop("haystack") == "one_history"
+    tensors = NgramTensors(*(given[name].cpu() for name in TENSORS))
+    propose_reference(
+        tensors,
+        NgramOptions(rightmost=rightmost, one_history=one_history, append=append, **options),
+    )
+    return {name: getattr(tensors, name) for name in ("draft_tokens", "seq_lens_this_time")}
 
 
 _propose, _append = partial(_run, ngram_propose), partial(_run, ngram_append)

@@ -3,12 +3,13 @@ proposer's drafts."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
 from kernels._dispatch import use_triton
 from kernels._validate import INT32, INTS, Args
+from kernels.ngram.inputs import NgramOptions, NgramTensors
 from kernels.ngram.reference import NO_DRAFT, propose_reference
 
 __all__ = ["NO_DRAFT", "ngram_append", "ngram_propose"]
@@ -77,17 +78,7 @@ def ngram_propose(
     argument conventions of FastDeploy's `ngram_match` after its #7774, except that a budget with
     one token left grants it.
     """
-    _run(
-        "ngram_propose",
-        locals(),
-        max_ngram=max_ngram,
-        min_ngram=min_ngram,
-        match=match,
-        haystack=haystack,
-        budget=budget,
-        pad_to_max=pad_to_max,
-        append=False,
-    )
+    _run("ngram_propose", locals(), haystack=haystack, append=False)
 
 
 def ngram_append(
@@ -124,69 +115,59 @@ def ngram_append(
     Source: conventions of FastDeploy's `hybrid_mtp_ngram`; unlike it, the last token may itself be
         a continuation.
     """
-    _run(
-        "ngram_append",
-        locals(),
-        max_ngram=max_ngram,
-        min_ngram=min_ngram,
-        match=match,
-        haystack="prompt_first",
-        budget=budget,
-        pad_to_max=pad_to_max,
-        append=True,
-    )
+    _run("ngram_append", locals(), haystack="prompt_first", append=True)
 
 
-def _run(
-    op: str,
-    given: dict[str, object],
-    *,
-    max_ngram: int,
-    min_ngram: int,
-    match: str,
-    haystack: str,
-    budget: int | None,
-    pad_to_max: bool,
-    append: bool,
-) -> None:
+def _run(op: str, given: dict[str, Any], *, haystack: str, append: bool) -> None:
+    """Check the arguments of a call, and propose."""
     args = Args(op)
+    tensors = _checked_tensors(args, given)
+    options = _checked_options(args, given, haystack, append)
+    if tensors.draft_tokens.shape[0] == 0:
+        return
+    if use_triton(op, tensors.token_ids_all.device):
+        from kernels.ngram.triton import propose_triton as propose
+    else:
+        propose = propose_reference
+    propose(tensors, options)
+
+
+def _checked_tensors(args: Args, given: dict[str, Any]) -> NgramTensors:
     tokens = args.tensor("token_ids_all", given["token_ids_all"], ("B", "L"), INTS)
     names = ("prompt_lens", "step_idx", "draft_token_num", "max_dec_len")
-    per_row = [_vector(args, name, given[name]) for name in names]
+    vectors = {name: _vector(args, name, given[name]) for name in names}
     drafts = args.tensor("draft_tokens", given["draft_tokens"], ("B", "S"), INTS)
-    names = ("seq_lens_this_time", "seq_lens_encoder", "seq_lens_decoder")
-    lens = [_contiguous(args, n, args.tensor(n, given[n], ("B",), INT32)) for n in names]
+    for name in ("seq_lens_this_time", "seq_lens_encoder", "seq_lens_decoder"):
+        length = args.tensor(name, given[name], ("B",), INT32)
+        vectors[name] = _contiguous(args, name, length)
+    if tokens.shape[1] > MAX_HISTORY or drafts.shape[1] < 1:
+        raise args.fail(f"L must be below 2**30 and S at least 1, got {args.sizes}")
+    if drafts.shape[0] > 1 and drafts.stride(0) == 0:
+        raise args.fail("draft_tokens is written, and its rows share memory")
+    return NgramTensors(token_ids_all=tokens, draft_tokens=drafts, **vectors)
+
+
+def _checked_options(
+    args: Args, given: dict[str, Any], haystack: str, append: bool
+) -> NgramOptions:
+    max_ngram, min_ngram, budget = given["max_ngram"], given["min_ngram"], given["budget"]
     args.integer("max_ngram", max_ngram, 1, MAX_NGRAM)
     args.integer("min_ngram", min_ngram, 1, max_ngram)
     for name, value, allowed in (
-        ("match", match, ("leftmost", "rightmost")),
+        ("match", given["match"], ("leftmost", "rightmost")),
         ("haystack", haystack, ("prompt_first", "one_history")),
     ):
         if value not in allowed:
             raise args.fail(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
     if budget is not None:
         args.integer("budget", budget, 0, MAX_HISTORY)
-    if tokens.shape[1] > MAX_HISTORY or drafts.shape[1] < 1:
-        raise args.fail(f"L must be below 2**30 and S at least 1, got {args.sizes}")
-    if drafts.shape[0] > 1 and drafts.stride(0) == 0:
-        raise args.fail("draft_tokens is written, and its rows share memory")
-    if drafts.shape[0] == 0:
-        return
-    if use_triton(op, tokens.device):
-        from kernels.ngram.triton import propose_triton as propose
-    else:
-        propose = propose_reference
-    propose(
-        tokens,
-        *per_row,
-        drafts,
-        *lens,
+    return NgramOptions(
         max_ngram=max_ngram,
         min_ngram=min_ngram,
-        rightmost=match == "rightmost",
+        rightmost=given["match"] == "rightmost",
         one_history=haystack == "one_history",
         budget=budget,
-        pad_to_max=bool(pad_to_max),
+        pad_to_max=bool(given["pad_to_max"]),
         append=append,
     )
 

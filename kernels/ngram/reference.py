@@ -6,7 +6,7 @@ Read row by row, longest n first; slow on purpose. The kernels must give exactly
 
 from __future__ import annotations
 
-import torch
+from kernels.ngram.inputs import NgramOptions, NgramTensors
 
 NO_DRAFT = -1
 
@@ -40,72 +40,49 @@ def find_continuation(
     return []
 
 
-def propose_reference(
-    token_ids_all: torch.Tensor,  # [B, L]
-    prompt_lens: torch.Tensor,  # [B]
-    step_idx: torch.Tensor,  # [B], a count of generated tokens
-    draft_token_num: torch.Tensor,  # [B]
-    max_dec_len: torch.Tensor,  # [B]
-    draft_tokens: torch.Tensor,  # [B, S], column 0 is the last token; io
-    seq_lens_this_time: torch.Tensor,  # [B]; io
-    seq_lens_encoder: torch.Tensor,  # [B]
-    seq_lens_decoder: torch.Tensor,  # [B]
-    *,
-    max_ngram: int,
-    min_ngram: int,
-    rightmost: bool,
-    one_history: bool,
-    budget: int | None,
-    pad_to_max: bool,
-    append: bool,
-) -> None:
-    """Fill `draft_tokens` and `seq_lens_this_time` in place; the arguments are those of
-    `kernels.ngram`.
-
-    `append` is the hybrid: the drafts already there stay, and generated tokens stand at slots
-    1..step_idx, not 0.. .
-    """
-    batch, length = token_ids_all.shape
-    width = draft_tokens.shape[1]
+def propose_reference(given: NgramTensors, options: NgramOptions) -> None:
+    """Fill `draft_tokens` and `seq_lens_this_time` in place."""
+    batch, length = given.token_ids_all.shape
+    width = given.draft_tokens.shape[1]
     base = []  # the tokens a row takes before any ngram draft
     wanted = []  # the drafts it would take, were there no budget
     for b in range(batch):
-        decoding = int(seq_lens_encoder[b]) <= 0 and int(seq_lens_decoder[b]) > 0
-        kept = append or int(seq_lens_encoder[b]) > 0
-        base.append(max(int(seq_lens_this_time[b]), 0) if kept else int(decoding))
+        decoding = int(given.seq_lens_encoder[b]) <= 0 and int(given.seq_lens_decoder[b]) > 0
+        kept = options.append or int(given.seq_lens_encoder[b]) > 0
+        base.append(max(int(given.seq_lens_this_time[b]), 0) if kept else int(decoding))
         wanted.append([])
-        prompt, step = int(prompt_lens[b]), int(step_idx[b])
-        start = prompt + int(append)
+        prompt, step = int(given.prompt_lens[b]), int(given.step_idx[b])
+        start = prompt + int(options.append)
         if not decoding or base[b] == 0 or prompt < 0 or step < 0 or start + step > length:
             continue
-        row = token_ids_all[b].tolist()
+        row = given.token_ids_all[b].tolist()
         asked, generated = row[:prompt], row[start : start + step]
         found = find_continuation(
-            [asked + generated] if one_history else [asked, generated],
-            asked + generated if one_history else generated,
-            max_ngram=max_ngram,
-            min_ngram=min_ngram,
-            rightmost=rightmost,
+            [asked + generated] if options.one_history else [asked, generated],
+            asked + generated if options.one_history else generated,
+            max_ngram=options.max_ngram,
+            min_ngram=options.min_ngram,
+            rightmost=options.rightmost,
         )
         room = min(
-            int(draft_token_num[b]) - (base[b] - 1),
+            int(given.draft_token_num[b]) - (base[b] - 1),
             width - base[b],
-            int(max_dec_len[b]) - step - 1,  # the bonus token needs a place too
+            int(given.max_dec_len[b]) - step - 1,  # the bonus token needs a place too
             length - (start + step) - 1,
         )
         wanted[b] = found[: max(room, 0)]
 
-    left = sum(map(len, wanted)) if budget is None else budget - sum(base)
+    left = sum(map(len, wanted)) if options.budget is None else options.budget - sum(base)
     for b in range(batch):
-        if int(seq_lens_encoder[b]) > 0:  # a prefill's row is not ours to touch
+        if int(given.seq_lens_encoder[b]) > 0:  # a prefill's row is not ours to touch
             continue
         granted = wanted[b][: max(left, 0)]
         left -= len(granted)
         end = base[b] + len(granted)
         for j, token in enumerate(granted):
-            draft_tokens[b, base[b] + j] = token
+            given.draft_tokens[b, base[b] + j] = token
         filler = NO_DRAFT  # yesterday's proposal must not survive in a row that found nothing
-        if pad_to_max and 0 < base[b] <= width and int(seq_lens_decoder[b]) > 0:
-            filler = int(draft_tokens[b, end - 1])
-        draft_tokens[b, max(end, 1) :] = filler
-        seq_lens_this_time[b] = max(end, width) if filler != NO_DRAFT else end
+        if options.pad_to_max and 0 < base[b] <= width and int(given.seq_lens_decoder[b]) > 0:
+            filler = int(given.draft_tokens[b, end - 1])
+        given.draft_tokens[b, max(end, 1) :] = filler
+        given.seq_lens_this_time[b] = max(end, width) if filler != NO_DRAFT else end

@@ -15,6 +15,8 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels.ngram.inputs import NgramOptions, NgramTensors
+
 BLOCK = 512
 WARPS = 4
 # More programs than this only wait for a slot: eight of 128 threads on each of the 132 processors
@@ -267,76 +269,58 @@ def _ngram_propose_kernel(
         tl.store(lens_this_time + row, finish.to(lens_this_time.dtype.element_ty), mask=mine)
 
 
-def propose_triton(
-    token_ids_all: torch.Tensor,
-    prompt_lens: torch.Tensor,
-    step_idx: torch.Tensor,
-    draft_token_num: torch.Tensor,
-    max_dec_len: torch.Tensor,
-    draft_tokens: torch.Tensor,
-    seq_lens_this_time: torch.Tensor,
-    seq_lens_encoder: torch.Tensor,
-    seq_lens_decoder: torch.Tensor,
-    *,
-    max_ngram: int,
-    min_ngram: int,
-    rightmost: bool,
-    one_history: bool,
-    budget: int | None,
-    pad_to_max: bool,
-    append: bool,
-) -> None:
-    """Two launches; see `propose_reference` for the meaning of every argument."""
-    rows, length = token_ids_all.shape
+def propose_triton(given: NgramTensors, options: NgramOptions) -> None:
+    """`propose_reference` in two launches."""
+    rows, length = given.token_ids_all.shape
     tile_rows, most_splits = FEW_ROWS if rows <= FEW_ROWS[0] else MANY_ROWS
     splits = max(1, min(most_splits, triton.cdiv(length, BLOCK), PROGRAMS // rows))
-    keys = torch.empty((splits, rows), dtype=torch.int64, device=token_ids_all.device)
+    keys = torch.empty((splits, rows), dtype=torch.int64, device=given.token_ids_all.device)
     policy = {
-        "SHIFT": int(append),
-        "ONE_HISTORY": one_history,
-        "RIGHTMOST": rightmost,
-        "CHAINED": _can_chain(token_ids_all.device),
+        "SHIFT": int(options.append),
+        "ONE_HISTORY": options.one_history,
+        "RIGHTMOST": options.rightmost,
+        "CHAINED": _can_chain(given.token_ids_all.device),
     }
     _ngram_match_kernel[(rows, splits)](
-        token_ids_all,
-        *token_ids_all.stride(),
-        prompt_lens,
-        step_idx,
-        seq_lens_encoder,
-        seq_lens_decoder,
+        given.token_ids_all,
+        *given.token_ids_all.stride(),
+        given.prompt_lens,
+        given.step_idx,
+        given.seq_lens_encoder,
+        given.seq_lens_decoder,
         keys,
         rows,
         length,
-        max_ngram,
-        min_ngram,
+        options.max_ngram,
+        options.min_ngram,
         splits,
         BLOCK=BLOCK,
         num_warps=WARPS,
         **policy,
     )
     _ngram_propose_kernel[(1,)](
-        token_ids_all,
-        *token_ids_all.stride(),
-        prompt_lens,
-        step_idx,
-        draft_token_num,
-        max_dec_len,
-        draft_tokens,
-        *draft_tokens.stride(),
-        seq_lens_this_time,
-        seq_lens_encoder,
-        seq_lens_decoder,
+        given.token_ids_all,
+        *given.token_ids_all.stride(),
+        given.prompt_lens,
+        given.step_idx,
+        given.draft_token_num,
+        given.max_dec_len,
+        given.draft_tokens,
+        *given.draft_tokens.stride(),
+        given.seq_lens_this_time,
+        given.seq_lens_encoder,
+        given.seq_lens_decoder,
         keys,
         rows,
         length,
         splits,
-        NO_BUDGET if budget is None else budget,
-        draft_tokens.shape[1],
-        HAS_BUDGET=budget is not None,
-        PAD_TO_MAX=pad_to_max,
+        NO_BUDGET if options.budget is None else options.budget,
+        given.draft_tokens.shape[1],
+        HAS_BUDGET=options.budget is not None,
+        PAD_TO_MAX=options.pad_to_max,
         ROWS=tile_rows,
         SPLITS=most_splits,
-        WIDTH=triton.next_power_of_2(draft_tokens.shape[1]),
+        WIDTH=triton.next_power_of_2(given.draft_tokens.shape[1]),
         num_warps=8,
         **({"launch_pdl": True} if policy["CHAINED"] else {}),
         **policy,

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from kernels.ngram import NO_DRAFT, ngram_append, ngram_propose
+from kernels.ngram.inputs import NgramOptions, NgramTensors
 from kernels.ngram.reference import propose_reference
 from tests.kernels.conftest import gpu_only
 from tests.kernels.gpu_checks import assert_no_recompilation, assert_no_sync
@@ -125,6 +126,14 @@ def on_device(value: torch.Tensor) -> torch.Tensor:
     )
 
 
+def read_law(case: Case, given: dict[str, torch.Tensor], one_history: bool) -> None:
+    """What the reference makes of `given`, in place."""
+    chosen = NgramOptions(
+        rightmost=case.rightmost, one_history=one_history, append=case.append, **options(case)
+    )
+    propose_reference(NgramTensors(**given), chosen)
+
+
 def check(case: Case) -> None:
     given = inputs(case)
     moved = {name: on_device(value) for name, value in given.items()}
@@ -135,13 +144,7 @@ def check(case: Case) -> None:
     else:
         haystack = "one_history" if one_history else "prompt_first"
         ngram_propose(**moved, match=match, haystack=haystack, **options(case))
-    propose_reference(
-        *given.values(),
-        rightmost=case.rightmost,
-        one_history=one_history,
-        append=case.append,
-        **options(case),
-    )
+    read_law(case, given, one_history)
     for name, value in given.items():
         same(name, moved[name], value)
 
@@ -174,13 +177,7 @@ def test_the_drawn_cases_have_something_to_find() -> None:
         given = inputs(case)
         one_history = case.one_history and not case.append
         before = given["seq_lens_this_time"].clone()
-        propose_reference(
-            *given.values(),
-            rightmost=case.rightmost,
-            one_history=one_history,
-            append=case.append,
-            **options(case),
-        )
+        read_law(case, given, one_history)
         base = before if case.append else torch.ones(6, dtype=torch.int32)
         rows += 6
         drafts += int((given["seq_lens_this_time"] > base).sum())

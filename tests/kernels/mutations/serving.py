@@ -113,7 +113,7 @@ MUTATIONS = (
         "end = tl.where(fits & decoding, prompt + SHIFT + step + 1, 0)",
         test_ngram.test_step_idx_is_a_count,
     ),
-    Mutation("ngram_hybrid_reads_the_other_layout", NGRAM, '"SHIFT": int(append)', '"SHIFT": 0', NGRAM_TEST),
+    Mutation("ngram_hybrid_reads_the_other_layout", NGRAM, '"SHIFT": int(options.append)', '"SHIFT": 0', NGRAM_TEST),
     Mutation(
         "ngram_match_crosses_into_the_prompt", NGRAM,
         "tl.where(asked, place, place - (prompt + SHIFT))", "place",
