@@ -22,11 +22,12 @@ return logprobs[:tokens]
 
 ## Known limits
 
-A tensor is taken for one on the host by its name (`_cpu`, `_host`, `_np`, `_list`) or where the
-function makes it so. Destructors, functions whose name says that they allocate or free, and C++
-files of weights and of loading are not on the path of a step. Which functions run at every step is
-known from their names and files. New functions are for the pedantic persona: there is no "before",
-and a proposer that works on the host is made so.
+A tensor is taken for one on the host by its name (`_cpu`, `_host`, `_np`, `_list`), or where all
+that gives it a value makes it there: in the function, in one that it calls, or in an attribute.
+What a caller passes is not followed. Destructors, functions whose name says that they allocate or
+free, and C++ files of weights and of loading are not on the path of a step. Which functions run at
+every step is known from their names and files. New functions are for the pedantic persona: there is
+no "before", and a proposer that works on the host is made so.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
+from checks.domain.calls.value_types import Scope
 from checks.domain.hardware_reach import asks_for_new_name
+from checks.domain.host_tensors import HostTensors
 from checks.domain.host_waits import COPIES_TO_HOST
 from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
@@ -110,6 +113,9 @@ def _tensor_waits(changed: ChangedFunction, change: ChangeSet) -> Iterator[Findi
         if asks_for_new_name(wait.guards, change):
             continue
         if isinstance(wait.tensor, E.Const) or _is_on_host(wait.tensor, on_host):
+            continue
+        scope = Scope(changed.head, changed.unit, wait.guards)
+        if HostTensors.of_change(change).holds(wait.tensor, scope):
             continue
         yield _wait_finding(wait, changed)
         return
