@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from checks.domain.bitfields.bit_solver import BitSolver, BitVector, Condition
 from checks.domain.bitfields.int_types import INT32, INT64, int_type
+from checks.domain.bitfields.masked_values import MaskedValues
 from checks.domain.bitfields.packing import BitField, PackExpr, single_assignments
 from checks.eval.integers import CIntType
 from checks.lang.ir import expr as E
@@ -29,6 +30,8 @@ class Ranges:
     def __init__(self, function: Function, unit: SourceFile, at: GuardedStmt) -> None:
         self._language = unit.language
         statements = list(guarded_statements(function.body))
+        self._at = at
+        self._masked = MaskedValues(statements)
         self._local = single_assignments(statements)
         self._types = _declared_types(function, statements)
         self._members = _member_types(unit)
@@ -79,7 +82,7 @@ class Ranges:
             fits = 0 <= field.constant < 1 << width
             return None if fits else field.constant
         if field.mask is None:
-            is_masked = self._is_masked_before(field.expr)
+            is_masked = self._masked.holds(field.expr, self._at)
         else:
             is_masked = field.mask < 1 << width
         type_ = self._type_of_field(field)
@@ -92,13 +95,6 @@ class Ranges:
         if not facts:
             return 1 << width
         return _smallest_beyond(width, self._key(field.expr), facts, type_, self._key)
-
-    def _is_masked_before(self, expr: E.Expr) -> bool:
-        """Whether a local was set to a masked value, also by a mask that is no number."""
-        value = expr
-        if isinstance(expr, E.Name):
-            value = self._local.get(expr.id, expr)
-        return isinstance(value, E.Binary) and value.op == "&"
 
     def _mentions(self, fact: E.Expr, expr: E.Expr) -> bool:
         key = self._key(expr)

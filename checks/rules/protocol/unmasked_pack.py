@@ -24,7 +24,8 @@ msg.meta[1] = (message_flag & 0xFF) | (width << 8);   // kept in its bits
 
 Sums of shifted values are taken for addresses, not for words. The range of a field is known from
 its type, from constants, masks, casts, and conditions in the same function; a promise made by a
-caller is shown but does not count.
+caller is shown but does not count. A tensor of which parts were masked in place counts as masked:
+that the parts are all of it is not proved.
 """
 
 from __future__ import annotations
