@@ -21,9 +21,10 @@ return log_softmax(rows)                                    # takes every row
 
 ## Known limits
 
-Upper bounds are known by their names (`max_...`). Readers are found by the field in which the
-callers of the function keep its result, and are followed into ops; which rows a Python function
-reads is not followed into it.
+Upper bounds are known by their names (`max_...`), and so are the starts or the number of the valid
+rows: who gets them beside the rows is taken to read no further. Readers are found by the field in
+which the callers of the function keep its result, and are followed into ops; which rows a Python
+function reads is not followed into it.
 """
 
 from __future__ import annotations
@@ -54,6 +55,10 @@ from checks.rules.kernel._row_consumers import (
 
 ID = "kernel.padded-rows"
 _LOGITS = re.compile(r"(?i)logit|vocab")
+# By these a reader knows the valid rows: their starts, or how many there are.
+_ROW_STARTS = re.compile(
+    r"offset|indptr|(^|_)cu_|(^|_)(starts?|lens|lengths|counts)(_|$)|(^|_)accept_num(_|$)"
+)
 _OFFSET_WORDS = ("offset", "cu_", "num", "len")
 
 
@@ -181,7 +186,7 @@ def _users(names: set[str], changed: ChangedFunction) -> tuple[str, list[str]]:
             called = E.callee(e)
             if isinstance(stmt, ExprStmt) and not filler:
                 filler = called
-            elif filler and called not in takers and called != "print":
+            elif filler and called not in (*takers, "print") and not _gets_row_starts(e):
                 takers.append(called)
     return filler, takers
 
@@ -190,6 +195,14 @@ def _is_given(names: set[str], call: E.Call) -> bool:
     """Whether one of the variables is an argument of the call."""
     arguments = [*call.args, *(value for _, value in call.keywords)]
     return any(isinstance(a, E.Name) and a.id in names for a in arguments)
+
+
+def _gets_row_starts(call: E.Call) -> bool:
+    """Whether a call hands over, beside the rows, where they begin or how many are valid."""
+    words = {name for name, _ in call.keywords}
+    for argument in (*call.args, *(value for _, value in call.keywords)):
+        words |= names_in(argument)
+    return any(_ROW_STARTS.search(word) for word in words)
 
 
 def _returned_offsets(changed: ChangedFunction) -> str:
