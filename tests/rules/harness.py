@@ -19,7 +19,7 @@ from checks.core.tree import MemoryTree
 from checks.registry import rule as registered
 from checks.review import apply, review
 from tests.rules.markdown import Case, Files
-from tests.rules.notes import Expected
+from tests.rules.notes import PEDANTIC, Expected
 
 Render = Callable[[str, Message], str]
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
@@ -163,8 +163,10 @@ def _says(expected: Expected, found: _Found) -> bool:
 
 
 def _meets(expected: Expected, found: _Found) -> bool:
-    severity = expected.severity in ("", found.finding.severity.value)
-    return severity and _place(expected) == found.place and _says(expected, found)
+    is_kind = expected.severity in ("", found.finding.severity.value)
+    if expected.severity == PEDANTIC:
+        is_kind = found.finding.pedantic
+    return is_kind and _place(expected) == found.place and _says(expected, found)
 
 
 def _compare(case: Case, found: list[_Found]) -> list[str]:

@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 
 SEVERITIES = ("bug", "suggestion", "question", "convention")
-WORDS = {"error": "bug"} | {s: s for s in SEVERITIES}
+# Of any severity, and told to the pedantic persona alone.
+PEDANTIC = "pedantic"
+WORDS = {"error": "bug", PEDANTIC: PEDANTIC} | {s: s for s in SEVERITIES}
 
 
 class RuleFileError(ValueError):

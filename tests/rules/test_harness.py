@@ -77,6 +77,7 @@ def test_the_expected_finding_passes() -> None:
         ("int BAD;", "unexpected   bug        a.txt:1  [toy.bad] bad line: int BAD;"),
         ("int BAD;  // ok", "marked ok    bug        a.txt:1"),
         ('int BAD;  // question: [toy.bad] "BAD"', "wrong kind   question   a.txt:1"),
+        ('int BAD;  // pedantic: [toy.bad] "BAD"', "wrong kind   pedantic   a.txt:1"),
         ('int BAD;  // error: [toy.bad] "another"', "wrong words  bug        a.txt:1"),
         ('int BAD;  // error: [toy.other] "BAD"', "missing      bug        a.txt:1  [toy.other]"),
         ('int BAD;  // todo-error: [toy.bad] "BAD"', "found now    bug        a.txt:1"),

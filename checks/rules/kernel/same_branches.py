@@ -21,8 +21,10 @@ else:
 
 ## Known limits
 
-Branches are compared as code, not by meaning. The last two arms of an `if`/`elif` chain, often
-spelled out for the reader, are for the pedantic persona; `if constexpr` is not judged.
+Branches are compared as code, not by meaning; `if constexpr` is not judged. Two kinds are for the
+pedantic persona: the last two arms of an `if`/`elif` chain, often spelled out for the reader, and
+branches that do nothing but set variables, which are a place left for tuning more often than a
+mistake.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from checks.core.code import equal_code
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
 from checks.lang.ir import expr as E
-from checks.lang.ir.stmt import Define, If, Jump, Stmt, blocks
+from checks.lang.ir.stmt import Assign, Define, If, Jump, Stmt, blocks, guarded_statements
 from checks.rules.kernel.dead_code import has_effect, leaves
 
 ID = "kernel.same-branches"
@@ -95,6 +97,12 @@ def _without_spelling(body: tuple[Stmt, ...], changed: ChangedFunction) -> str:
     return _SPELLING.sub("", changed.unit.text(body[0].line, body[-1].end_line))
 
 
+def _only_sets_variables(stmt: If) -> bool:
+    """Whether a branch does nothing else: of what was judged, 4 such were trivial, and 3 that call
+    something for its effect were true (bench/judged-2026-11-23.json, bench/judged.jsonl)."""
+    return all(isinstance(inner.stmt, Assign | If) for inner in guarded_statements(stmt.then))
+
+
 def _finding(stmt: If, changed: ChangedFunction) -> Finding:
     text = changed.unit.text(stmt.line)
     lines = stmt.then[-1].end_line - stmt.then[0].line + 1
@@ -107,7 +115,7 @@ def _finding(stmt: If, changed: ChangedFunction) -> Finding:
         symbol=changed.head.qualname,
         subject=changed.unit.text(stmt.line, stmt.end_line),
         fix=_merge_branches(stmt, changed) if changed.python else None,
-        pedantic=_CHAINED.match(text) is not None,
+        pedantic=_CHAINED.match(text) is not None or _only_sets_variables(stmt),
     )
 
 
