@@ -39,6 +39,7 @@ from checks.core.changed import changed_files
 from checks.core.code import equal_code, is_stub
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.core.tree import WordMatch
 from checks.domain.calls.classes import Classes, base_name, place_of
 from checks.eval.interpreter.values import ClassRef
 from checks.lang.ir import expr as E
@@ -135,7 +136,7 @@ def _lacking(ref: ClassRef, family: _Family, change: ChangeSet, config: Config) 
     own = _members(ref, family.parent, classes)
     lacking = [name for name in family.usual if name not in own]
     lacking = [name for name in lacking if not _is_provided(name, family, classes)]
-    return [name for name in lacking if _is_read(name, change, config)]
+    return [name for name in lacking if _is_read(name, family, change, config)]
 
 
 def _is_provided(name: str, family: _Family, classes: Classes) -> bool:
@@ -160,20 +161,46 @@ def _agree(name: str, family: _Family) -> bool:
     return all(equal_code(value, values[0]) for value in values)
 
 
-def _is_read(name: str, change: ChangeSet, config: Config) -> bool:
+def _is_read(name: str, family: _Family, change: ChangeSet, config: Config) -> bool:
     """Whether code of the product takes the member from an object without asking whether it is
-    there; that a class hands on to what it inherits, or takes over another's, is no reading."""
-    asked = re.compile(rf"hasattr\([^)]*[\"']{re.escape(name)}[\"']")
-    read = re.compile(rf"(?<!super\(\))\.{re.escape(name)}\b|[\"']{re.escape(name)}[\"']")
-    written = re.compile(rf"\s*{re.escape(name)}\s*(:[^=]*)?=")
+    there.
+
+    No reading is: a class that hands on to what it inherits or takes over another's, and the module
+    of a sibling, which reads its own. Where a class outside of the family has such a field too,
+    nobody can tell whose is read.
+    """
+    word = re.escape(name)
+    asked = re.compile(rf"hasattr\([^)]*[\"']{word}[\"']")
+    read = re.compile(rf"(?<!super\(\))\.{word}\b|(?<![\"'])[\"']{word}[\"'](?![\"'])")
+    written = re.compile(rf"\s*(?:self\.)?{word}\s*(?::[^=]*)?=(?!=)")
+    modules_of_siblings = {other.unit.path for other in family.siblings} - {family.parent.unit.path}
     is_read = False
     for match in change.head.find(name, "python"):
-        if config.is_test(match.path) or written.match(match.text):
+        if config.is_test(match.path):
+            continue
+        if written.match(match.text):
+            if not _is_of_family(match, family, change):
+                return False
             continue
         if asked.search(match.text):
             return False
-        is_read = is_read or read.search(match.text) is not None
+        if match.path not in modules_of_siblings:
+            is_read = is_read or read.search(match.text) is not None
     return is_read
+
+
+def _is_of_family(match: WordMatch, family: _Family, change: ChangeSet) -> bool:
+    """Whether the line stands in a class that inherits from the family's parent, or in none."""
+    unit = change.unit(match.path)
+    if unit is None:
+        return True
+    classes = Classes.of_change(change)
+    around = [cls for cls in unit.classes if cls.start_line <= match.line <= cls.end_line]
+    for cls in around:
+        lineage = classes.lineage(ClassRef(cls, unit)).classes
+        if any(place_of(above) == place_of(family.parent) for above in lineage):
+            return True
+    return not around
 
 
 def _has_other_foreign_bases(ref: ClassRef, family: _Family, classes: Classes) -> bool:
