@@ -52,6 +52,16 @@ def _on_logits(device: torch.device, *, strategy: Strategy, dense: bool) -> Give
     return given | ({"draft_logits": draft} if dense else {})
 
 
+def _on_slots(device: torch.device) -> Given:
+    """The draft's logits in an engine's buffer, in another order and among other requests'."""
+    given = _on_logits(device, strategy=Strategy.REJECTION, dense=True)
+    draft = given["draft_logits"]
+    slots = torch.arange(len(draft), device=device).flip(0) + 2
+    buffer = draft.new_full((len(draft) + 2, *draft.shape[1:]), float("nan"))
+    buffer[slots] = draft
+    return given | {"draft_logits": buffer, "draft_slots": slots.int()}
+
+
 def _on_candidates(device: torch.device) -> Given:
     inputs, given = _requests(device)
     batch, rows, columns = (
@@ -101,6 +111,7 @@ CASES = (
     _logits_case("target-match", Strategy.TARGET_MATCH),
     _logits_case("rejection-lookup", Strategy.REJECTION),
     _logits_case("rejection-dense", Strategy.REJECTION, dense=True),
+    Case("rejection-slots", _on_slots, _call, _reference),
     _logits_case("block-dense", Strategy.BLOCK, dense=True),
     Case("top-p", _on_candidates, _call, _reference),
 )

@@ -69,7 +69,7 @@ def rejection_sample(
 
     draft_token_ids     int32 [N]     all requests' drafts, one after the other; -1 is refused
     num_draft_tokens    of each of B requests, on the host
-    cu_num_draft_tokens int32 [B]     their running sum; not looked at
+    cu_num_draft_tokens int32 [B]     their running sum
     draft_probs         float32 [N, V]; None: each draft is certain, as a lookup is
     target_logits       float32 [N, V], after temperature, top-k and top-p
     bonus_token_ids     [B] or [B, 1]
@@ -91,7 +91,9 @@ def rejection_sample(
     step = {
         "step_input_ids": torch.nn.functional.pad(ids, (1, 0)),
         "seq_lens_this_time": (drafts + 1).int().to(device, non_blocking=True),
-        **_rows_with_bonus(drafts, target_logits),
+        "target_logits": target_logits,
+        "cu_seqlens_q_output": torch.nn.functional.pad(cu_num_draft_tokens, (1, 0)),
+        "bonus_token_ids": bonus_token_ids.reshape(-1).long(),
         **_endless(shape[0], device),
     }
     draft_logits = None if draft_probs is None else _spread(draft_probs.log(), places, shape, 0)
@@ -108,14 +110,7 @@ def rejection_sample(
                 **step,
             )
         )
-    judged = _either(greedy, random, sampling_metadata.temperature)
-    column = torch.arange(max_spec_len + 1, device=device)
-    bonus = column == step["seq_lens_this_time"][:, None] - 1
-    whole = judged.accept_num == step["seq_lens_this_time"]
-    tokens = torch.where(
-        bonus & whole[:, None], bonus_token_ids.reshape(-1, 1), judged.accept_tokens
-    )
-    return tokens.int()
+    return _either(greedy, random, sampling_metadata.temperature).accept_tokens.int()
 
 
 def _requests(drafts: torch.Tensor) -> torch.Tensor:
@@ -139,21 +134,6 @@ def _spread(values: torch.Tensor, places: torch.Tensor, shape: Shape, none: floa
     spread = values.new_full((shape[0] * shape[1], *values.shape[1:]), none)
     spread[places] = values
     return spread.view(whole)
-
-
-def _rows_with_bonus(drafts: torch.Tensor, logits: torch.Tensor) -> dict[str, torch.Tensor]:
-    """The rows of the target with one after each request's, whose token is given: it is drawn, and
-    dropped."""
-    batch, device = len(drafts), logits.device
-    request = _requests(drafts)
-    row = torch.arange(len(request), device="cpu") + request
-    rows = logits.new_zeros(len(request) + batch, logits.shape[1])
-    rows[row.to(device, non_blocking=True)] = logits
-    cu = torch.nn.functional.pad((drafts + 1).cumsum(0), (1, 0))
-    return {
-        "target_logits": rows,
-        "cu_seqlens_q_output": cu.int().to(device, non_blocking=True),
-    }
 
 
 def _endless(batch: int, device: torch.device) -> dict[str, torch.Tensor]:
@@ -239,7 +219,8 @@ def rejection_sample_of_logits(
             cu_seqlens_q_output=cu_num_logits,
             seeds=seed[slots],
             target_logits=target_logits,
-            draft_logits=None if draft_logits is None else draft_logits[slots],
+            draft_logits=draft_logits,
+            draft_slots=None if draft_logits is None else idx_mapping,
             temperature=(temperature[slots] != 0).float(),
             **step,
         )

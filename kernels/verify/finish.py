@@ -18,10 +18,12 @@ from .request import (
     at_column,
     draft_of,
     draft_row,
+    drafts_with_rows,
     emit_of,
     read_drafts,
     read_request,
     request_of,
+    rows_for,
     store_step,
     target_of,
     target_row,
@@ -70,7 +72,7 @@ def _finish_kernel(
 ):  # fmt: skip
     b = tl.program_id(0).to(tl.int64)
     n, limit, first_row, temperature = read_request(request, b, WIDTH, REJECT_ALL)
-    limit = tl.where(n > 0, limit, 0)
+    limit = drafts_with_rows(draft, b, tl.where(n > 0, limit, 0))
     drafts = read_drafts(request, b, WIDTH, COLUMNS)
     seed = tl.load(seed_ptr + b)
     step_idx = tl.load(step_idx_ptr + b)
@@ -81,12 +83,13 @@ def _finish_kernel(
     accepted = limit * 0
     last = tl.full([], -1, tl.int64)
     if n > 0:
+        rows = rows_for(request, n)
         (
             limit, accepted, log_weight, log_uniform, origins, totals, draft_origins, draft_totals,
             best,
         ) = judge(
-            drafted_x, drafted_y, b, limit, temperature, drafts, seed, step_idx, target[3], draft,
-            partial_ptr, chunks, slots, ACCEPT_ALL, WIDTH, COLUMNS, CHUNKS,
+            drafted_x, drafted_y, b, rows, limit, temperature, drafts, seed, step_idx, target[3],
+            draft, partial_ptr, chunks, slots, ACCEPT_ALL, WIDTH, COLUMNS, CHUNKS,
         )  # fmt: skip
         if temperature == 0.0:
             last = at_column(best, accepted, COLUMNS).to(tl.int64)
@@ -107,7 +110,9 @@ def _finish_kernel(
             tops, seconds = load_stats(partial_ptr, b * slots + column, chunks, CHUNKS)
             whole = seconds * tl.exp2((tops - origin) * scale)
             rejected = column < limit
-            row = target_row(target, first_row + column)
+            # No row for a token that is given: nothing is read, and what is drawn is dropped.
+            there = column < rows
+            row = target_row(target, first_row + column, there)
             chunk_uniform, token_uniform = uniforms(seed, step_idx + column, RECOVER)
             if residual_ptr is not None:
                 where = (b * RESIDUALS + (column if BLOCK else column * 0)) * chunks + part
@@ -117,7 +122,8 @@ def _finish_kernel(
                 # Nothing left means p == q, where rejection is rounding: the target draws.
                 with_draft = tl.sum(left) > 0.0
                 chosen = pick(tl.where(with_draft, left, whole), chunk_uniform, CHUNKS)
-                x = read_tile(row, target[4] is not None, chosen, chosen + 1, CHUNK)
+                end = tl.where(there, chosen + 1, chosen)
+                x = read_tile(row, target[4] is not None, chosen, end, CHUNK)
                 draft_end = tl.where(with_draft, chosen + 1, chosen)
                 q_row = draft_row(draft, b, tl.where(rejected, column, 0), WIDTH)
                 y = read_tile(q_row, draft[5] is not None, chosen, draft_end, CHUNK)
@@ -143,7 +149,8 @@ def _finish_kernel(
                     refused = tl.where(tl.sum(left) > 0.0, refused, -1)
                     whole = tl.where(tl.sum(left) > 0.0, left, whole)
                 chosen = pick(whole, chunk_uniform, CHUNKS)
-                x = read_tile(row, target[4] is not None, chosen, chosen + 1, CHUNK)
+                end = tl.where(there, chosen + 1, chosen)
+                x = read_tile(row, target[4] is not None, chosen, end, CHUNK)
                 token = chosen * CHUNK + tl.arange(0, CHUNK)
                 p = tl.where(token == refused, 0.0, mass(x, origin, scale))
             last = (chosen * CHUNK + pick(p, token_uniform, CHUNK)).to(tl.int64)

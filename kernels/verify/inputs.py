@@ -17,7 +17,8 @@ class VerifyInputs:
     """One step's drafts, and what they are judged by.
 
     Letters are sizes: B requests, S columns (the last token and the drafts), T rows of the target,
-    V tokens of the target's vocabulary, W of the draft model's, C candidates, E end tokens.
+    V tokens of the target's vocabulary, W of the draft model's, N slots of the draft's logits, C
+    candidates, E end tokens.
     A tensor may have any strides. What the strategy has no use for may be left out.
     """
 
@@ -32,6 +33,10 @@ class VerifyInputs:
 
     # Request b's row of the target for position i is ``cu_seqlens_q_output[b] + i``.
     cu_seqlens_q_output: torch.Tensor = tensor("B+1", dtypes=INTS)
+
+    # What follows where all drafts stand, if it was drawn before: a request then has rows of the
+    # target for its drafts alone.
+    bonus_token_ids: torch.Tensor | None = optional("B", dtypes=INT64)
 
     # Tokens generated before this step: a count, not an index.
     step_idx: torch.Tensor = tensor("B", dtypes=INT64)
@@ -51,8 +56,12 @@ class VerifyInputs:
     # Before the temperature, as the draft model gave them. W may be smaller than V (the other
     # tokens have no mass) or larger. None: the draft is its own distribution (a lookup).
     # Drawn with ``kernels.sampling.sample(..., stream=DRAFT)`` at the same temperature, cut,
-    # seed and position ``step_idx + i``.
-    draft_logits: torch.Tensor | None = optional("B", "S-1", "W", dtypes=LOGITS)
+    # seed and position ``step_idx + i``. N is B, unless ``draft_slots`` says whose rows are where.
+    draft_logits: torch.Tensor | None = optional("N", "S-1", "W", dtypes=LOGITS)
+
+    # Request b's rows are ``draft_logits[draft_slots[b]]``: an engine's buffer of all its requests,
+    # read where it lies. A request with a slot beyond the N there are takes no drafts.
+    draft_slots: torch.Tensor | None = optional("B", dtypes=INTS)
 
     # 0 is greedy; not needed for GREEDY and TOPP.
     temperature: torch.Tensor | None = optional("B", dtypes=FLOAT32)
@@ -110,6 +119,8 @@ class VerifyInputs:
             needed = (self.candidate_ids, self.candidate_scores, self.candidate_lens)
             if any(part is None for part in (*needed, self.top_p, self.seeds)):
                 raise args.fail("strategy TOPP needs candidates, top_p and seeds")
+            if self.bonus_token_ids is not None:
+                raise args.fail("strategy TOPP has no use for bonus_token_ids")
         elif self.target_logits is None:
             raise args.fail(f"strategy {strategy.name} needs target_logits")
         elif strategy != Strategy.GREEDY and (self.temperature is None or self.seeds is None):
@@ -118,6 +129,10 @@ class VerifyInputs:
         if self.draft_logits is not None and not uses_draft:
             # Silently ignoring it is how ascend #6685 lost its draft distribution.
             raise args.fail(f"strategy {strategy.name} has no use for draft_logits")
+        if self.draft_slots is not None and self.draft_logits is None:
+            raise args.fail("draft_slots needs draft_logits")
+        if self.draft_slots is None:
+            args.optional("draft_logits", self.draft_logits, ("B", "S-1", "W"), LOGITS)
 
     def _check_cuts(self, args: Args) -> None:
         """A cut is a token and its logit; the draft's needs the draft's logits."""

@@ -10,7 +10,7 @@ import triton.language as tl
 from .._chunk_stats import merge_stats
 from .._device import is_kept, read_cut, read_logit, uniforms
 from .._random import ACCEPT as _ACCEPT
-from .request import leading
+from .request import draft_slot, leading
 
 ACCEPT = tl.constexpr(_ACCEPT)
 
@@ -33,7 +33,8 @@ def drafted_logits(
     y = x
     if draft[0] is not None:
         drafted = (column < limit) & (drafts >= 0) & (drafts < draft[4])
-        at = draft[0] + b * draft[1] + column * draft[2] + drafts * draft[3]
+        row = draft[0] + draft_slot(draft, b) * draft[1] + column * draft[2]
+        at = row + drafts * draft[3]
         y = read_logit(tl.load(at, mask=drafted, other=float("-inf")))
         if draft[5] is not None:
             cut_logit, cut_id = read_cut(draft[5], draft[6], b * (WIDTH - 1) + column, drafted)
@@ -61,15 +62,17 @@ def log_mass(x, origin, total, temperature):
 
 @triton.jit
 def judge(
-    x, y, b, limit, temperature, drafts, seed, step_idx, vocab, draft, partial_ptr, chunks, slots,
-    ACCEPT_ALL: tl.constexpr, WIDTH: tl.constexpr, COLUMNS: tl.constexpr, CHUNKS: tl.constexpr,
+    x, y, b, rows, limit, temperature, drafts, seed, step_idx, vocab, draft, partial_ptr, chunks,
+    slots, ACCEPT_ALL: tl.constexpr, WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
+    CHUNKS: tl.constexpr,
 ):  # fmt: skip
     """Position by position [COLUMNS]: (limit, drafts accepted one by one, log of the block weight,
     log-uniform, origin and total of the target rows, of the draft rows, best tokens). ``x`` and
-    ``y`` are ``drafted_logits``.
+    ``y`` are ``drafted_logits``, ``rows`` how many rows of the target there are.
     """
     column = tl.arange(0, COLUMNS)
-    tops, seconds = _load_stats(partial_ptr, b, column, column <= limit, slots, chunks, CHUNKS)
+    used = (column <= limit) & (column < rows)
+    tops, seconds = _load_stats(partial_ptr, b, column, used, slots, chunks, CHUNKS)
     origin, total, best = merge_stats(tops, seconds, temperature)
     log_p = log_mass(x, origin, total, temperature)
 

@@ -20,6 +20,7 @@ from .request import (
     read_drafts,
     read_request,
     request_of,
+    rows_for,
     store_step,
     target_of,
     target_row,
@@ -74,7 +75,7 @@ def _draw_kernel(
     b = program // WIDTH
     n, limit, first_row, temperature = read_request(request, b, WIDTH, REJECT_ALL)
     wait_for_another(PDL)
-    if (n > 0) & (column <= limit):
+    if (column < rows_for(request, n)) & (column <= limit):
         tops, seconds = load_stats(partial_ptr, program, chunks, CHUNKS)
         top = tl.max(tops)
         if temperature == 0.0:
@@ -103,9 +104,8 @@ def _match_kernel(
     column = tl.arange(0, COLUMNS)
     drafts = read_drafts(request, b, WIDTH, COLUMNS)
     wait_for_another(PDL)
-    drawn = tl.load(
-        drawn_ptr + b * WIDTH + column, mask=column <= tl.where(n > 0, limit, -1), other=-1
-    )
+    known = (column <= limit) & (column < rows_for(request, n))
+    drawn = tl.load(drawn_ptr + b * WIDTH + column, mask=known, other=-1)
     agree = (drafts >= 0) & (drafts < vocab)
     if not ACCEPT_ALL:
         agree = agree & (drafts == drawn)

@@ -23,6 +23,10 @@ def verify_reference(
     if given.temperature is not None:
         given = replace(given, temperature=read_temperature(given.temperature))
     n = active_lengths(given)
+    if given.target_logits is not None and len(given.target_logits) == 0:
+        # Every token is given: this row is not looked at.
+        row = given.target_logits.new_zeros(1, given.target_logits.shape[1])
+        given = replace(given, target_logits=row, target_cut_logit=None, target_cut_id=None)
     drafts = given.step_input_ids[:, 1:]
     limit = draft_limits(given, n)
     decide = {
@@ -33,14 +37,17 @@ def verify_reference(
         Strategy.BLOCK: _block,
     }[given.strategy]
     accepted, last, margin = decide(given, limit, chunk)
+    if given.bonus_token_ids is not None:
+        last = torch.where(accepted == n - 1, given.bonus_token_ids, last)
     return *emit(given, n, drafts, accepted, last), margin
 
 
 def active_lengths(given: VerifyInputs) -> torch.Tensor:
     """int64 [B]: tokens of this step, 0 for a request that is idle, stopped or blocked."""
     n = given.seq_lens_this_time.long().clamp(0, given.step_input_ids.shape[1])
-    # No more than the rows that are its own.
-    n = torch.minimum(n, given.cu_seqlens_q_output.long().diff().clamp(min=0))
+    # No more than the rows that are its own, and the token that is given.
+    owned = given.cu_seqlens_q_output.long().diff().clamp(min=0)
+    n = torch.minimum(n, owned + (given.bonus_token_ids is not None))
     for off in (given.stop_flags, given.is_block_step):
         if off is not None:
             n = torch.where(off, 0, n)
@@ -65,6 +72,9 @@ def draft_limits(given: VerifyInputs, n: torch.Tensor) -> torch.Tensor:
         limit = torch.where(given.seq_lens_encoder > 0, 0, limit)
     if given.reasoning_status is not None:
         limit = torch.where(given.reasoning_status == 1, 0, limit)
+    if given.draft_slots is not None:
+        slots = given.draft_slots
+        limit = torch.where((slots >= 0) & (slots < len(given.draft_logits)), limit, 0)
     return leading((drafts >= 0) & (drafts < vocab), limit)
 
 
@@ -126,8 +136,11 @@ def _draft(given: VerifyInputs, column: int) -> torch.Tensor:
     if given.draft_cut_logit is not None:
         cut = (given.draft_cut_logit[:, column], given.draft_cut_id[:, column])
     # A draft is drawn even for a greedy request: the greedy target alone then decides.
+    logits = given.draft_logits[:, column]
+    if given.draft_slots is not None:
+        logits = logits[given.draft_slots.long().clamp(0, len(logits) - 1)]
     q = probabilities(
-        given.draft_logits[:, column],
+        logits,
         torch.where(given.temperature == 0, 1.0, given.temperature),
         *cut,
     )

@@ -16,7 +16,8 @@ from .strategy import Strategy
 
 
 def request_of(given: VerifyInputs) -> tuple[object, ...]:
-    """(ids [B, S] and its strides, lens, cu, encoder, stopped, blocked, reasoning, temperature)."""
+    """(ids [B, S] and its strides, lens, cu, encoder, stopped, blocked, reasoning, temperature,
+    bonus)."""
     greedy = given.strategy == Strategy.GREEDY
     return (
         given.step_input_ids, *given.step_input_ids.stride(),
@@ -24,6 +25,7 @@ def request_of(given: VerifyInputs) -> tuple[object, ...]:
         contiguous(given.seq_lens_encoder), contiguous(given.stop_flags),
         contiguous(given.is_block_step),
         contiguous(given.reasoning_status), None if greedy else contiguous(given.temperature),
+        contiguous(given.bonus_token_ids),
     )  # fmt: skip
 
 
@@ -37,23 +39,27 @@ def target_of(given: VerifyInputs) -> tuple[object, ...]:
 
 
 def draft_of(given: VerifyInputs) -> tuple[object, ...]:
-    """(logits [B, S-1, W] and its strides, W, cut_logit [B, S-1], cut_id [B, S-1]); no logits for
-    one-hot drafts."""
-    logits = given.draft_logits
+    """(logits [N, S-1, W] and its strides, W, cut_logit [B, S-1], cut_id [B, S-1], slots [B], N);
+    no logits for one-hot drafts."""
+    logits, slots = given.draft_logits, given.draft_slots
     if logits is None:
-        return None, 0, 0, 0, 0, None, None
+        return None, 0, 0, 0, 0, None, None, None, 0
+    # A number of its own for each batch would have each compiled anew.
+    held = 0 if slots is None else logits.shape[0]
     return (
         logits, *logits.stride(), logits.shape[2],
         contiguous(given.draft_cut_logit), contiguous(given.draft_cut_id),
+        contiguous(slots), held,
     )  # fmt: skip
 
 
 def emit_of(given: VerifyInputs, tokens: torch.Tensor, count: torch.Tensor) -> tuple[object, ...]:
-    """(max_dec_len, end tokens, how many, out tokens int64 [B, S], out count int32 [B])."""
+    """(max_dec_len, end tokens, how many, bonus, out tokens int64 [B, S], out count int32 [B])."""
     return (
         given.max_dec_len.contiguous(),
         given.end_tokens.contiguous(),
         given.end_tokens.shape[0],
+        contiguous(given.bonus_token_ids),
         tokens,
         count,
     )
@@ -100,6 +106,7 @@ def read_request(request, b, WIDTH: tl.constexpr, REJECT_ALL: tl.constexpr):
         block_ptr,
         reasoning_ptr,
         warm_ptr,
+        bonus_ptr,
     ) = request
     n = tl.minimum(tl.maximum(tl.load(lens_ptr + b), 0), WIDTH)
     if stop_ptr is not None:
@@ -109,6 +116,8 @@ def read_request(request, b, WIDTH: tl.constexpr, REJECT_ALL: tl.constexpr):
     first_row = tl.load(cu_ptr + b).to(tl.int64)
     # No more than the rows that are its own.
     owned = tl.load(cu_ptr + b + 1).to(tl.int64) - first_row
+    if bonus_ptr is not None:
+        owned += 1
     n = tl.minimum(n, tl.maximum(owned, 0)).to(tl.int32)
     limit = tl.maximum(n - 1, 0)
     if REJECT_ALL:
@@ -124,6 +133,14 @@ def read_request(request, b, WIDTH: tl.constexpr, REJECT_ALL: tl.constexpr):
 
 
 @triton.jit
+def rows_for(request, n):
+    """Rows of the target that ``n`` tokens of a step have: a token that is given has none."""
+    if request[10] is not None:
+        n = n - 1
+    return n
+
+
+@triton.jit
 def read_drafts(request, b, WIDTH: tl.constexpr, COLUMNS: tl.constexpr):
     """int64 [COLUMNS]: the draft judged at each position, -1 past the last one."""
     column = tl.arange(0, COLUMNS)
@@ -132,9 +149,10 @@ def read_drafts(request, b, WIDTH: tl.constexpr, COLUMNS: tl.constexpr):
 
 
 @triton.jit
-def target_row(target, row):
-    """(pointer, stride, V, cut_logit, cut_id) of a row of the target."""
-    cut_logit, cut_id = read_cut(target[4], target[5], row, True)
+def target_row(target, row, there=True):
+    """(pointer, stride, V, cut_logit, cut_id) of a row of the target; its cut is read if it is
+    ``there``."""
+    cut_logit, cut_id = read_cut(target[4], target[5], row, there)
     return target[0] + row * target[1], target[2], target[3], cut_logit, cut_id
 
 
@@ -143,7 +161,26 @@ def draft_row(draft, b, column, WIDTH: tl.constexpr):
     """(pointer, stride, W, cut_logit, cut_id) of the row that the draft at ``column`` was drawn
     from."""
     cut_logit, cut_id = read_cut(draft[5], draft[6], b * (WIDTH - 1) + column, True)
-    return draft[0] + b * draft[1] + column * draft[2], draft[3], draft[4], cut_logit, cut_id
+    at = draft[0] + draft_slot(draft, b) * draft[1] + column * draft[2]
+    return at, draft[3], draft[4], cut_logit, cut_id
+
+
+@triton.jit
+def draft_slot(draft, b):
+    """Where the rows of request ``b`` are among the draft model's."""
+    slot = b
+    if draft[7] is not None:
+        slot = tl.load(draft[7] + b).to(tl.int64)
+    return slot
+
+
+@triton.jit
+def drafts_with_rows(draft, b, limit):
+    """``limit``, or 0 where the request's slot is beyond those there are."""
+    if draft[7] is not None:
+        slot = draft_slot(draft, b)
+        limit = tl.where((slot >= 0) & (slot < draft[8]), limit, 0)
+    return limit
 
 
 @triton.jit
@@ -165,7 +202,9 @@ def store_step(
 ):
     """Stores ``accepted`` drafts and ``last``, cut after the first end token and at
     ``max_dec_len``, and returns how many tokens that are."""
-    max_dec_ptr, end_ptr, ends, tokens_ptr, count_ptr = emit
+    max_dec_ptr, end_ptr, ends, bonus_ptr, tokens_ptr, count_ptr = emit
+    if bonus_ptr is not None:
+        last = tl.where(accepted == n - 1, tl.load(bonus_ptr + b), last)
     column = tl.arange(0, COLUMNS)
     token = tl.where(column == accepted, last, draft)
     stops = column < 0

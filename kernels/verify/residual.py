@@ -25,10 +25,12 @@ from .request import (
     at_column,
     draft_of,
     draft_row,
+    drafts_with_rows,
     has_cut,
     read_drafts,
     read_request,
     request_of,
+    rows_for,
     rows_of,
     target_of,
     target_row,
@@ -142,7 +144,7 @@ def _residual_kernel(
     b = (program // programs // RESIDUALS).to(tl.int64)
     out_ptr = residual_ptr + (b * RESIDUALS + column) * chunks
     n, limit, first_row, temperature = read_request(request, b, WIDTH, REJECT_ALL)
-    limit = tl.where(n > 0, limit, 0)
+    limit = drafts_with_rows(draft, b, tl.where(n > 0, limit, 0))
     drafts = read_drafts(request, b, WIDTH, COLUMNS)
     x, y = drafted_logits(target, draft, b, limit, first_row, drafts, WIDTH, COLUMNS)
     seed = tl.load(seed_ptr + b)
@@ -153,9 +155,8 @@ def _residual_kernel(
             limit, accepted, log_weight, _uniform, origins, totals, draft_origins, draft_totals,
             _best,
         ) = judge(
-            x, y, b, limit, temperature, drafts, seed, step_idx, target[3], draft, partial_ptr,
-            chunks, slots,
-            ACCEPT_ALL, WIDTH, COLUMNS, CHUNKS,
+            x, y, b, rows_for(request, n), limit, temperature, drafts, seed, step_idx, target[3],
+            draft, partial_ptr, chunks, slots, ACCEPT_ALL, WIDTH, COLUMNS, CHUNKS,
         )  # fmt: skip
         weight = 1.0
         if BLOCK:

@@ -14,9 +14,11 @@ from .inputs import VerifyInputs
 from .request import (
     draft_of,
     draft_row,
+    drafts_with_rows,
     has_cut,
     read_request,
     request_of,
+    rows_for,
     rows_of,
     target_of,
     target_row,
@@ -66,8 +68,9 @@ def _stats_kernel(
     b = (program // programs // slots).to(tl.int64)
     out_ptr = partial_ptr + (b * slots + slot) * chunks * 2
     n, limit, first_row, temperature = read_request(request, b, WIDTH, REJECT_ALL)
+    limit = drafts_with_rows(draft, b, limit)
     if slot < WIDTH:
-        if (slot <= limit) & (n > 0):
+        if (slot <= limit) & (slot < rows_for(request, n)):
             row_ptr, stride, vocab, cut_logit, cut_id = target_row(target, first_row + slot)
             stream_stats(
                 row_ptr, stride, vocab, cut_logit, cut_id, temperature, first, end, out_ptr,

@@ -28,7 +28,7 @@ def small(
 ) -> dict[str, object]:
     """One request whose target's best tokens are ``best``; drafts as given, 12 tokens, greedy."""
     logits = torch.zeros(len(best), 12, device=DEVICE)
-    logits[torch.arange(len(best)), torch.tensor(best)] = 5.0
+    logits[torch.arange(len(best)), torch.tensor(best, dtype=torch.long)] = 5.0
     given = {
         "step_input_ids": torch.tensor([[0, *drafts]], device=DEVICE),
         "seq_lens_this_time": torch.tensor([len(drafts) + 1], dtype=torch.int32, device=DEVICE),
@@ -126,6 +126,61 @@ def test_rows_may_begin_anywhere(strategy: Strategy, vocab: int, dtype: torch.dt
         same(f"count, {before} before", got.accept_num, want[1])
 
 
+@pytest.mark.parametrize("strategy", [Strategy.GREEDY, Strategy.REJECTION, Strategy.BLOCK])
+def test_a_given_token_follows_where_all_drafts_stand(strategy: Strategy) -> None:
+    options = {
+        "temperature": torch.ones(1, device=DEVICE),
+        "seeds": torch.tensor([7], device=DEVICE),
+        "bonus_token_ids": torch.tensor([9], device=DEVICE),
+    }
+    for drafts, tokens in (([4, 5], [4, 5, 9]), ([4, 6], [4, 5]), ([6, 5], [4]), ([4, -1], [4, 5])):
+        given = small(strategy, drafts, [4, 5], **options)
+        given["target_logits"] = 20 * given["target_logits"]
+        assert accepted(given) == tokens, drafts
+    given = small(strategy, [], [], **options)
+    assert given["target_logits"].shape[0] == 0
+    assert accepted(given) == [9]
+    given["max_dec_len"] = given["step_idx"]
+    assert accepted(given) == []
+
+
+@pytest.mark.parametrize("strategy", [Strategy.REJECTION, Strategy.BLOCK])
+def test_a_buffer_of_all_requests_gives_the_same_tokens_as_its_rows_alone(
+    strategy: Strategy,
+) -> None:
+    gen = torch.Generator().manual_seed(8)
+    case = Case(
+        strategy, 24, 4, 100, 100, torch.bfloat16, "normal", 0.7, False, False, False, 64, 3
+    )
+    rows_alone = make_inputs(case)
+    slots = torch.randperm(40, generator=gen)[:24].to(DEVICE)
+    buffer = rows_alone.draft_logits.new_full((40, 3, 100), float("nan"))
+    buffer[slots] = rows_alone.draft_logits
+    expected = verify(rows_alone)
+    got = verify(replace(rows_alone, draft_logits=buffer, draft_slots=slots.int()))
+    same("tokens", got.accept_tokens, expected.accept_tokens)
+    same("count", got.accept_num, expected.accept_num)
+
+
+def check_slots_beyond() -> None:
+    """A request whose slot is beyond the buffer takes no drafts; what lies there would let them
+    stand."""
+    options = {
+        "temperature": torch.ones(1, device=DEVICE),
+        "seeds": torch.tensor([7], device=DEVICE),
+    }
+    given = small(Strategy.REJECTION, [4], [4, 5], **options)
+    given["target_logits"] = 20 * given["target_logits"]
+    around = torch.zeros(4, 1, 12, device=DEVICE)
+    given["draft_logits"] = around[1:3]
+    for slot, tokens in ((0, [4, 5]), (1, [4, 5]), (-1, [4]), (2, [4]), (2**31 - 1, [4])):
+        given["draft_slots"] = torch.tensor([slot], dtype=torch.int32, device=DEVICE)
+        assert accepted(given) == tokens, slot
+
+
+test_slots_beyond = check_slots_beyond
+
+
 def check_far_rows() -> None:
     """Rows more than 2**31 elements into the logits are judged and drawn from like any other (vLLM
     #48055)."""
@@ -146,6 +201,11 @@ test_far_rows = check_far_rows
         ({"strategy": Strategy.REJECTION}, ValueError, "REJECTION needs temperature and seeds"),
         ({"strategy": Strategy.TOPP}, ValueError, "TOPP needs candidates"),
         ({"draft_logits": torch.zeros(1, 1, 12)}, ValueError, "GREEDY has no use for draft_logits"),
+        ({"draft_slots": torch.zeros(1, dtype=torch.int32)}, ValueError, "draft_slots needs draft_logits"),
+        (
+            {"strategy": Strategy.REJECTION, "temperature": torch.ones(1), "seeds": torch.zeros(1, dtype=torch.int64), "draft_logits": torch.zeros(2, 1, 12)},
+            ValueError, r"draft_logits must have shape \[B, S-1, W\] with B=1",
+        ),
         ({"reject_all": True, "accept_all": True}, ValueError, "exclude each other"),
         ({"step_idx": torch.zeros(2, dtype=torch.int64)}, ValueError, r"step_idx must have shape \[B\] with B=1"),
         ({"end_tokens": torch.zeros(1)}, TypeError, r"end_tokens must be int64, got float32\[1\] on cpu"),

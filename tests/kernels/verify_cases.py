@@ -37,6 +37,8 @@ class Case:
     strided: bool
     chunk: int
     seed: int
+    slots: bool = False  # the draft's logits lie in a buffer of other requests too
+    bonus: bool = False  # the token after all drafts is given
 
 
 # (batch, width) and (vocabulary, chunk) for the interpreter, whose time is that of requests x
@@ -80,6 +82,8 @@ def draw(rng: Random, batch: int, strategies: tuple[Strategy, ...]) -> Case:
         chunk=chunk,
         # odd: the offsets are int32
         seed=2 * rng.getrandbits(30) + kind.getrandbits(1) if GPU else rng.getrandbits(31),
+        slots=coin(kind),
+        bonus=coin(kind) and strategy != Strategy.TOPP,
     )
 
 
@@ -89,7 +93,8 @@ def make_inputs(case: Case) -> VerifyInputs:
     batch, width, vocab = case.batch, case.width, case.vocab
     n = torch.where(torch.rand(batch, generator=gen) < 0.7, width, ints(0, width + 1, batch))
     first = ints(0, 3, 1)
-    cu = torch.cat([torch.zeros(1, dtype=torch.int64), n.cumsum(0)]) + first
+    of_target = (n - 1).clamp(min=0) if case.bonus else n
+    cu = torch.cat([torch.zeros(1, dtype=torch.int64), of_target.cumsum(0)]) + first
     rows = int(cu[-1]) + 1
     target = _logits(case, (rows, vocab), gen)
     draft = _logits(case, (batch, width - 1, case.draft_vocab), gen) if case.draft_vocab else None
@@ -126,6 +131,7 @@ def make_inputs(case: Case) -> VerifyInputs:
         seeds=ints(-(2**62), 2**62, batch),
         target_logits=None if topp else target,
         draft_logits=draft,
+        bonus_token_ids=ints(0, vocab, batch) if case.bonus else None,
         temperature=temperature,
         target_cut_logit=_cut(target, gen)[0] if case.cut and not topp else None,
         target_cut_id=None,
@@ -151,7 +157,23 @@ def make_inputs(case: Case) -> VerifyInputs:
             logit, token = _cut(draft.flatten(0, 1), gen)
             shape = (batch, width - 1)
             made = replace(made, draft_cut_logit=logit.view(shape), draft_cut_id=token.view(shape))
+    if case.slots and draft is not None:
+        made = in_slots(made, gen)
     return to_device(made)
+
+
+def in_slots(given: VerifyInputs, gen: torch.Generator) -> VerifyInputs:
+    """The draft's logits among those of three other requests, which are NaN. One slot of eight is
+    none that there is."""
+    draft = given.draft_logits
+    batch = draft.shape[0]
+    slots = torch.randperm(batch + 3, generator=gen)[:batch]
+    buffer = draft.new_full((batch + 3, *draft.shape[1:]), float("nan"))
+    buffer[slots] = draft
+    nowhere = torch.rand(batch, generator=gen) < 1 / 8
+    beyond = torch.where(torch.rand(batch, generator=gen) < 0.5, -1, batch + 3)
+    slots = torch.where(nowhere, beyond, slots).to(given.cu_seqlens_q_output.dtype)
+    return replace(given, draft_logits=buffer, draft_slots=slots)
 
 
 def _logits(case: Case, shape: tuple[int, ...], gen: torch.Generator) -> torch.Tensor:

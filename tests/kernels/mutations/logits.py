@@ -103,6 +103,8 @@ ONE_HOT = WARM | DRAFTS | {"draft_vocab": lambda vocab: vocab is None}
 FLAT = {"values": lambda values: values == "flat"}
 TIES = {"values": lambda values: values == "ties"}
 WHOLE = {"cut": lambda cut: not cut}
+BONUS = {"bonus": lambda bonus: bonus}
+SLOTS = {"slots": lambda slots: slots}
 FLAGS = {"flags": lambda flags: flags}
 ACCEPT, DEVICE = "kernels.accept.triton", "kernels._device"
 TILES, ARITHMETIC = "kernels._tile_loads", "kernels._tile_arithmetic"
@@ -210,9 +212,16 @@ MUTATIONS = (
         "target[0] + row * target[1], target[2]", "target[0] + (row * target[1]).to(tl.int32), target[2]",
         test_verify.check_far_rows,
     ),
+    Mutation("verify_reads_the_rows_of_another_slot", REQUEST, "slot = tl.load(draft[7] + b).to(tl.int64)", "slot = b", _verify(Strategy.REJECTION, **DENSE, **SLOTS)),
+    Mutation("verify_trusts_a_slot_beyond_the_buffer", REQUEST, "(slot >= 0) & (slot < draft[8])", "slot >= -draft[8]", test_verify.check_slots_beyond),
+    Mutation("verify_gives_its_token_too_early", REQUEST, "accepted == n - 1, tl.load(bonus_ptr + b)", "accepted >= 0, tl.load(bonus_ptr + b)", _verify(Strategy.REJECTION, **WARM, **DRAFTS, **BONUS)),
     # vLLM #47386: the recovered token was drawn with the draft's noise
     Mutation("verify_shares_the_drafts_noise", FINISH, "RECOVER = tl.constexpr(_RECOVER)", "RECOVER = tl.constexpr(2)", _verify(Strategy.REJECTION, **WARM)),
-    Mutation("verify_no_residual", RESIDUAL, "tl.maximum(tl.fma(p, p_share, -(q * q_share)), 0.0)", "p * p_share", _verify(Strategy.REJECTION, **DENSE, **FLAT)),
+    Mutation(
+        "verify_no_residual", RESIDUAL,
+        "tl.maximum(tl.fma(p, p_share, -(q * q_share)), 0.0)", "p * p_share",
+        _verify(Strategy.REJECTION, count=2000, **DENSE, **FLAT, **WHOLE),
+    ),
     # DeepSpec #31, vLLM #40269: the declared distribution was not the sampled one
     Mutation(
         "verify_draft_at_another_temperature", JUDGE,
