@@ -20,6 +20,7 @@ from .request import (
     draft_row,
     drafts_with_rows,
     emit_of,
+    or_given,
     read_drafts,
     read_request,
     request_of,
@@ -154,6 +155,7 @@ def _finish_kernel(
                 token = chosen * CHUNK + tl.arange(0, CHUNK)
                 p = tl.where(token == refused, 0.0, mass(x, origin, scale))
             last = (chosen * CHUNK + pick(p, token_uniform, CHUNK)).to(tl.int64)
+    last = or_given(request, b, n, accepted, last)
     store_step(emit, b, n, step_idx, drafts, accepted, last, WIDTH, COLUMNS)
 
 

@@ -17,6 +17,7 @@ from .request import (
     at_column,
     emit_of,
     leading,
+    or_given,
     read_drafts,
     read_request,
     request_of,
@@ -110,5 +111,5 @@ def _match_kernel(
     if not ACCEPT_ALL:
         agree = agree & (drafts == drawn)
     accepted = leading(agree, limit, COLUMNS)
-    last = at_column(drawn, accepted, COLUMNS)
+    last = or_given(request, b, n, accepted, at_column(drawn, accepted, COLUMNS))
     store_step(emit, b, n, tl.load(step_idx_ptr + b), drafts, accepted, last, WIDTH, COLUMNS)

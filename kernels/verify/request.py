@@ -54,12 +54,11 @@ def draft_of(given: VerifyInputs) -> tuple[object, ...]:
 
 
 def emit_of(given: VerifyInputs, tokens: torch.Tensor, count: torch.Tensor) -> tuple[object, ...]:
-    """(max_dec_len, end tokens, how many, bonus, out tokens int64 [B, S], out count int32 [B])."""
+    """(max_dec_len, end tokens, how many, out tokens int64 [B, S], out count int32 [B])."""
     return (
         given.max_dec_len.contiguous(),
         given.end_tokens.contiguous(),
         given.end_tokens.shape[0],
-        contiguous(given.bonus_token_ids),
         tokens,
         count,
     )
@@ -141,6 +140,14 @@ def rows_for(request, n):
 
 
 @triton.jit
+def or_given(request, b, n, accepted, last):
+    """``last``; where all drafts stand and the token after them is given, that one."""
+    if request[10] is not None:
+        last = tl.where(accepted == n - 1, tl.load(request[10] + b), last)
+    return last
+
+
+@triton.jit
 def read_drafts(request, b, WIDTH: tl.constexpr, COLUMNS: tl.constexpr):
     """int64 [COLUMNS]: the draft judged at each position, -1 past the last one."""
     column = tl.arange(0, COLUMNS)
@@ -202,9 +209,7 @@ def store_step(
 ):
     """Stores ``accepted`` drafts and ``last``, cut after the first end token and at
     ``max_dec_len``, and returns how many tokens that are."""
-    max_dec_ptr, end_ptr, ends, bonus_ptr, tokens_ptr, count_ptr = emit
-    if bonus_ptr is not None:
-        last = tl.where(accepted == n - 1, tl.load(bonus_ptr + b), last)
+    max_dec_ptr, end_ptr, ends, tokens_ptr, count_ptr = emit
     column = tl.arange(0, COLUMNS)
     token = tl.where(column == accepted, last, draft)
     stops = column < 0

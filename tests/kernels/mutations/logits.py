@@ -214,7 +214,7 @@ MUTATIONS = (
     ),
     Mutation("verify_reads_the_rows_of_another_slot", REQUEST, "slot = tl.load(draft[7] + b).to(tl.int64)", "slot = b", _verify(Strategy.REJECTION, **DENSE, **SLOTS)),
     Mutation("verify_trusts_a_slot_beyond_the_buffer", REQUEST, "(slot >= 0) & (slot < draft[8])", "slot >= -draft[8]", test_verify.check_slots_beyond),
-    Mutation("verify_gives_its_token_too_early", REQUEST, "accepted == n - 1, tl.load(bonus_ptr + b)", "accepted >= 0, tl.load(bonus_ptr + b)", _verify(Strategy.REJECTION, **WARM, **DRAFTS, **BONUS)),
+    Mutation("verify_gives_its_token_too_early", REQUEST, "tl.where(accepted == n - 1, tl", "tl.where(accepted >= 0, tl", _verify(Strategy.REJECTION, **WARM, **DRAFTS, **BONUS)),
     # vLLM #47386: the recovered token was drawn with the draft's noise
     Mutation("verify_shares_the_drafts_noise", FINISH, "RECOVER = tl.constexpr(_RECOVER)", "RECOVER = tl.constexpr(2)", _verify(Strategy.REJECTION, **WARM)),
     Mutation(
