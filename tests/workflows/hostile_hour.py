@@ -4,6 +4,8 @@ beside somebody who wants all of the service.
 Both are of one installation. The hostile one pushes large files that are full of findings, to
 several pull requests at a time, and asks for help under each of them, as fast as the bot answers.
 Prints the seconds from event to review for both halves, and the ratio of their 99th percentiles.
+The halves have an author each: one account has a quarter of an hour's writes, about 20 reviews, and
+would wait for itself else.
 """
 
 from __future__ import annotations
@@ -25,25 +27,25 @@ _HOSTILE_FUNCTIONS = 4000
 _STEP = "\n\ndef step_{0}(accept_num):\n    return accept_num + unknown_{0} + {1}\n"
 
 
-def _wait_for_review(fake: FakeGitHub, repo: Repository, number: int) -> float:
+def _wait_for_review(fake: FakeGitHub, repo: Repository, author: str, number: int) -> float:
     """Seconds until the review of a new, small pull request of the normal author."""
     branch = f"normal-{number}"
     repo.git.commit(branch, {"engine/step.py": SMALL_HEAD + f"\n# {number}\n"}, parent="main")
     begun = time.monotonic()
-    pull = people.open_pull(fake, repo, branch, author="ada")
+    pull = people.open_pull(fake, repo, branch, author=author)
     until(lambda: ended(repo, pull.head_sha), 600)
     return time.monotonic() - begun
 
 
 def _waits(
-    fake: FakeGitHub, repo: Repository, seconds: float, pause: float, first: int
+    fake: FakeGitHub, repo: Repository, author: str, seconds: float, pause: float, first: int
 ) -> list[float]:
     """One pull request after the other, at moments that follow nothing the hostile one does."""
     chance = random.Random(first)
     end = time.monotonic() + seconds
     waits = []
     while time.monotonic() < end:
-        waits.append(_wait_for_review(fake, repo, first + len(waits)))
+        waits.append(_wait_for_review(fake, repo, author, first + len(waits)))
         time.sleep(chance.uniform(0.5, 1.5) * pause)
     return waits
 
@@ -96,7 +98,7 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=1800.0, metavar="S", help="of each half")
     parser.add_argument(
-        "--pause", type=float, default=90.0, metavar="S", help="between two normal pull requests"
+        "--pause", type=float, default=120.0, metavar="S", help="between two normal pull requests"
     )
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     args = parser.parse_args()
@@ -104,16 +106,16 @@ def main() -> int:
         repo, hostile = small(fake), small(fake)
         bot.settings |= {"SPECBOT_WRITE_GAP": "1.0", "SPECBOT_WRITES_PER_HOUR": "400"}
         bot.start()
-        _wait_for_review(fake, repo, 0)
-        alone = _waits(fake, repo, args.seconds, args.pause, 1000)
-        with HostileAuthor(fake, hostile) as author:
-            beside = _waits(fake, repo, args.seconds, args.pause, 2000)
+        _wait_for_review(fake, repo, "ada", 0)
+        alone = _waits(fake, repo, "ada", args.seconds, args.pause, 1000)
+        with HostileAuthor(fake, hostile) as mallory:
+            beside = _waits(fake, repo, "bea", args.seconds, args.pause, 2000)
         bot.kill()
     for name, waits in (("alone", alone), ("beside", beside)):
         told = f"p50 {statistics.median(waits):.1f} s, p99 {_percentile(waits, 0.99):.1f} s"
         print(f"{name}: {len(waits)} reviews, {told}")
     ratio = _percentile(beside, 0.99) / _percentile(alone, 0.99)
-    print(f"{author.pushes} hostile pushes and commands; p99 beside over alone: {ratio:.2f}")
+    print(f"{mallory.pushes} hostile pushes and commands; p99 beside over alone: {ratio:.2f}")
     return 0
 
 
