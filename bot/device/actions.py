@@ -16,7 +16,7 @@ from bot.device.copies import CopyFinder, OpCopy
 from bot.device.coverage import changed_lines, covered_lines
 from bot.device.observations import Witness, cases_by_test
 from bot.device.process import Json, run_job
-from bot.device.siblings import COPIES, SiblingPlan, compare_all, parted
+from bot.device.siblings import COPIES, SiblingPlan, compare_all, parted, with_base
 from bot.device.tests import FileResult, TestPlan, run_files
 from bot.device.workspace import Workspace, cache_folder, device_sources, write_tree
 from bot.errors import UserError
@@ -287,7 +287,19 @@ class _Run:
             changed = [event for event in events if event["event"] == "changed"]
             kind = ObservationKind.CHANGED_RESULT
             facts += observations.replayed(self._witness, kind, changed, known)
+            told = known | {str(event["op"]) for event in changed}
+            facts += self._vary_against_base(calls, told)
         return facts
+
+    def _vary_against_base(self, calls: Path, told: set[str]) -> list[DeviceObservation]:
+        """Base's and head's results on inputs made of the recorded ones: what differs is a
+        question, since no caller shows that very input."""
+        assert self._base is not None
+        results = with_base(
+            self._workspace, self._head, self._base, calls, lambda op: self._tick(f"base: {op.op}")
+        )
+        self._comparisons += comparisons.with_variations(results)
+        return observations.varied(self._witness, [r for r in results if r.op not in told])
 
     def _compare_siblings(self) -> list[DeviceObservation]:
         """Ops and their copies for other hardware, on the calls that the tests of both show."""

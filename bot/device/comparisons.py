@@ -40,12 +40,24 @@ def with_replays(against: str, asked: str, found: str, events: Iterable[Json]) -
     ]
 
 
+def with_variations(results: Iterable[SiblingResult]) -> list[Comparison]:
+    """The variations of recorded inputs on which an op gave a result before and after."""
+    return [
+        Comparison(result.op, "base-varied", "", _varied(result), len(result.varied_differences))
+        for result in results
+        if _varied(result)
+    ]
+
+
+def _varied(result: SiblingResult) -> int:
+    return sum(result.varied.get(name, 0) for name in ("agrees", "differs"))
+
+
 def with_copies(siblings: Iterable[SiblingResult]) -> list[Comparison]:
     """The recorded and varied inputs on which an op and its copy both gave a result."""
     comparisons = []
     for sibling in siblings:
-        varied = sum(sibling.varied.get(name, 0) for name in ("agrees", "differs"))
-        inputs = len(sibling.agreed) + len(sibling.differences) + varied
+        inputs = len(sibling.agreed) + len(sibling.differences) + _varied(sibling)
         differed = len(sibling.differences) + len(sibling.varied_differences)
         comparisons.append(Comparison(sibling.op, "copy", sibling.copy, inputs, differed))
     return comparisons

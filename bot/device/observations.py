@@ -8,7 +8,14 @@ from dataclasses import dataclass
 
 from bot.device.process import Json
 from bot.device.tests import FileResult
-from bot.reports.device_run import FAILED, PASSED, TOO_SLOW, CaseResult, SideBuild
+from bot.reports.device_run import (
+    FAILED,
+    PASSED,
+    TOO_SLOW,
+    CaseResult,
+    SiblingResult,
+    SideBuild,
+)
 from checks.core.change import ChangeSet
 from checks.core.finding import Execution
 from checks.core.observation import DeviceObservation, ObservationKind
@@ -221,4 +228,24 @@ def replayed(
                 got=got,
             )
         )
+    return facts
+
+
+def varied(witness: Witness, results: Iterable[SiblingResult]) -> list[DeviceObservation]:
+    """Ops whose result on a varied input is another than before."""
+    facts = []
+    for result in results:
+        for event in result.varied_differences:
+            facts.append(
+                witness.observe(
+                    ObservationKind.CHANGED_RESULT,
+                    [result.op],
+                    "",
+                    f"{event['place']}: {event['expected']} / {event['got']}",
+                    inputs=event["inputs"],
+                    expected=str(event["expected"]),
+                    got=str(event["got"]),
+                    certain=False,
+                )
+            )
     return facts

@@ -137,6 +137,26 @@ def _unfinished(result: JobResult) -> str:
     return f"the process was ended by signal {result.signal}" if result.signal else "no end"
 
 
+def with_base(
+    workspace: Workspace,
+    head: SideBuild,
+    base: SideBuild,
+    calls: Path,
+    tick: Callable[[OpCopy], None],
+) -> list[SiblingResult]:
+    """Every op that the change may alter, with itself as it was before: the base's is the copy."""
+    sources = [source for source in base.sources if source.library]
+    same = {library for library in head.libraries if library in base.libraries}
+    ops = []
+    for source in head.sources:
+        for op in source.ops:
+            before = base.source_of([op])
+            if source.library and source.library not in same and before:
+                others = (other.path for other in sources if other.path != before)
+                ops.append(OpCopy(op, before, tuple(others)))
+    return compare_all(SiblingPlan(workspace, head.name, head, base, calls), ops, tick)
+
+
 def parted(
     witness: Witness,
     copies: Mapping[tuple[str, str], OpCopy],

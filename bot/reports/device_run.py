@@ -154,7 +154,8 @@ class SiblingResult:
 class Comparison:
     """On how many inputs an op was compared, and on how many of them it differed.
 
-    `against`: `tests`, `schedules`, `sanitizers`, `base`, or `copy` with its path in `place`.
+    `against`: `tests`, `schedules`, `sanitizers`, `base`, `base-varied` (inputs made of recorded
+    ones), or `copy` with its path in `place`.
     """
 
     op: str

@@ -86,6 +86,12 @@ BODIES = {
         _UNCHANGED,
     ),
 }
+# The same for the input of its test, not where two neighbours are equal.
+NEIGHBOURS = (
+    "if (threadIdx.x == 0) values[0] += n - 8;",
+    "if (threadIdx.x == 0) values[0] += n - 8 + (values[1] == values[2]);",
+    _UNCHANGED,
+)
 HOSTILE = {
     "reads_passwd": '#include "/etc/passwd"\n',
     "reads_spliced": '#inc\\\nlude "/etc/hostname"\n',
@@ -117,7 +123,7 @@ def write_ops(folder: Path, side: int, names: Iterable[str] = tuple(BODIES)) -> 
     helper = '#pragma once\n#include "paddle/extension.h"\n#include <unistd.h>\n'
     (ops / "helper.h").write_text(helper)
     for name in names:
-        bodies = BODIES[name]
+        bodies = BODIES.get(name, NEIGHBOURS)
         _write(folder, ops / "deep" / f"{name}.cu", name, bodies[side], bodies[2])
 
 

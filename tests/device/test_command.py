@@ -113,6 +113,34 @@ def test_what_each_op_was_compared_with(compared: dict[str, Any]) -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize("title", ["Refactor neighbours", "Count equal neighbours"])
+def test_what_only_a_varied_input_shows(cache: Path, tmp_path: Path, title: str) -> None:
+    fixture_repo.write_ops(tmp_path, 0, ["neighbours"])
+    base = fixture_repo.commit(tmp_path, "base")
+    fixture_repo.write_ops(tmp_path, 1, ["neighbours"])
+    head = fixture_repo.commit(tmp_path, "head")
+    sides = ("--base", base, "--head", head, "--title", title)
+    report = report_of(
+        run_device(cache, "compare", "--repo", str(tmp_path), *sides, "--format", "json")
+    )
+    varied = [item for item in report["comparisons"] if item["against"] == "base-varied"]
+    if not title.startswith("Refactor"):
+        assert report["findings"] == []
+        assert varied == []
+        return
+    [finding] = report["findings"]
+    assert finding["rule"] == "device.changed-result"
+    assert finding["severity"] == "question"
+    assert finding["message"]["en"].endswith("Does a caller give such a one?")
+    [[name, shown]] = finding["evidence"][0]["inputs"]
+    assert name == "values"
+    numbers = shown.partition("[8] ")[2].strip("[]").split(", ")
+    assert numbers[1] == numbers[2]
+    assert varied[0]["differed"] == 1
+    assert varied[0]["inputs"] > 1
+
+
+@needs_compiler
 def test_a_refusal_has_its_name(compared: dict[str, Any]) -> None:
     [refused] = compared["sources"]["refused"]
     assert refused["path"].endswith("tensor_core.cu")

@@ -4,7 +4,8 @@
 
 Records the arguments that the base's tests call the op with, and calls the head's op with the same.
 Only where title or description promise that results stay (a refactoring, an optimisation), a
-difference is reported.
+difference is reported. Then rows, flags and numbers are exchanged between these calls: what differs
+only on such an input is a question.
 
 ## Why it matters
 
@@ -38,4 +39,5 @@ ID = "device.changed-result"
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for fact in change.observations:
         if fact.kind is ObservationKind.CHANGED_RESULT:
-            yield observed(ID, fact, "seen", Severity.BUG, Confidence.HIGH)
+            key = "seen" if fact.certain else "varied"
+            yield observed(ID, fact, key, Severity.BUG, Confidence.HIGH)
