@@ -89,22 +89,24 @@ class WriteLedger:
         """Seconds until the next write.
 
         The write counts as sent where those are at most `patience`. Else its moment is kept for
-        `workflow`, if there is one to come back.
+        `workflow`, if there is one to come back, which takes an earlier one that has become free.
+        What was sent later than now was sent by a clock that was wrong: it counts as sent now.
         """
         now = time.time()
         of_installation = _WRITES.c.installation == installation
         with self._engine.begin() as connection:
             lock(connection, _LOCK)
             connection.execute(_WRITES.delete().where(of_installation, _WRITES.c.at < now - HOUR))
+            sent_later = (_WRITES.c.workflow.is_(None), _WRITES.c.at > now + patience)
+            connection.execute(_WRITES.update().where(of_installation, *sent_later).values(at=now))
             kept = None
             if workflow:
                 own = sa.select(_WRITES).where(of_installation, _WRITES.c.workflow == workflow)
                 kept = connection.execute(own).first()
-            moment: float
+            others = sa.and_(of_installation, _WRITES.c.id != kept.id) if kept else of_installation
+            moment = self._next_moment(connection, others, payer, now)
             if kept:
-                moment = max(kept.at, now)
-            else:
-                moment = self._next_moment(connection, of_installation, payer, now)
+                moment = min(moment, max(kept.at, now))
             sent = moment - now <= patience
             row = {
                 "installation": installation,
@@ -122,19 +124,19 @@ class WriteLedger:
     def _next_moment(
         self,
         connection: sa.Connection,
-        of_installation: sa.ColumnElement[bool],
+        others: sa.ColumnElement[bool],
         payer: Payer | None,
         now: float,
     ) -> float:
-        """The first moment that nobody has and that no limit forbids."""
-        limits = [Limit(self._times(connection, of_installation), self._hourly, self._gap)]
+        """The first moment that none of `others` has and that no limit forbids."""
+        limits = [Limit(self._times(connection, others), self._hourly, self._gap)]
         if payer is not None:
             in_repository = _WRITES.c.repository == payer.repository
-            times = self._times(connection, of_installation, in_repository)
+            times = self._times(connection, others, in_repository)
             limits.append(Limit(times, self._share(_REPOSITORY_SHARE)))
         if payer is not None and payer.account:
             of_account = _WRITES.c.account == payer.account
-            times = self._times(connection, of_installation, of_account)
+            times = self._times(connection, others, of_account)
             limits.append(Limit(times, self._share(_ACCOUNT_SHARE)))
             window = _BURST * self._gap / _ACCOUNT_SHARE
             limits.append(Limit(times, _BURST, window=window))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
@@ -157,6 +158,20 @@ def test_a_moment_is_kept_for_who_waits(writes):
     assert writes.reserve(1, "f", 2.0) > 2 * HOUR - 60.0
     # Who cannot come back keeps no moment from others.
     assert writes.reserve(1, None, 2.0) == pytest.approx(writes.reserve(1, "g", 2.0), abs=60.0)
+
+
+def test_what_a_wrong_clock_wrote_delays_nobody_once_it_is_right(writes, monkeypatch):
+    now = time.time()
+    clock = SimpleNamespace(time=lambda: now + HOUR, sleep=time.sleep)
+    monkeypatch.setattr("bot.db.rate_limits.time", clock)
+    # Three are sent, one waits for an hour.
+    assert [writes.reserve(1, None, 2.0) <= 0.0 for _ in range(3)] == [True] * 3
+    assert writes.reserve(1, "waits", 2.0) == pytest.approx(HOUR)
+    clock.time = lambda: now
+    # By the true clock those were sent now, so that the hour begins now as well.
+    assert writes.reserve(1, "waits", 2.0) == pytest.approx(HOUR)
+    clock.time = lambda: now + HOUR + 1.0
+    assert writes.reserve(1, "waits", 2.0) <= 0.0
 
 
 def test_all_workers_count_together(writes, tmp_path):
