@@ -10,24 +10,21 @@ exactly k tokens where vLLM's may keep all that tie with the k-th.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import torch
 
 from ..sampling import top_k_top_p_cut
 from ..verify import Strategy, Verified, VerifyInputs, verify
+from ._engine import Own, endless, replace
 
 PLACEHOLDER = -1
-_NO_LIMIT = 1 << 62
 Shape = tuple[int, int]  # requests, most drafts of one
 _V1 = "vllm.v1.sample.rejection_sampler"
 _V2 = "vllm.v1.worker.gpu.spec_decode.rejection_sampler_utils"
 _LIMITS = "vllm.v1.sample.ops.topk_topp_sampler"
 # vLLM's own functions, by (module, name).
-_OWN: dict[tuple[str, str], Callable[..., Any]] = {}
+_OWN: Own = {}
 
 
 def install() -> None:
@@ -36,19 +33,9 @@ def install() -> None:
 
     Raises ImportError where vLLM is not installed, AttributeError where it no longer has them.
     """
-    _replace(_V1, "rejection_sample", rejection_sample)
-    _replace(_V2, "rejection_sample", rejection_sample_of_logits)
-    _replace(_LIMITS, "apply_top_k_top_p", apply_top_k_top_p)
-
-
-def _replace(module: str, name: str, ours: Callable[..., Any]) -> None:
-    own = getattr(import_module(module), name)
-    if own is ours:
-        return
-    _OWN[module, name] = own
-    for path, user in list(sys.modules.items()):
-        if path.startswith("vllm.") and vars(user).get(name) is own:
-            setattr(user, name, ours)
+    replace(_V1, "rejection_sample", rejection_sample, _OWN)
+    replace(_V2, "rejection_sample", rejection_sample_of_logits, _OWN)
+    replace(_LIMITS, "apply_top_k_top_p", apply_top_k_top_p, _OWN)
 
 
 def rejection_sample(
@@ -94,7 +81,7 @@ def rejection_sample(
         "target_logits": target_logits,
         "cu_seqlens_q_output": torch.nn.functional.pad(cu_num_draft_tokens, (1, 0)),
         "bonus_token_ids": bonus_token_ids.reshape(-1).long(),
-        **_endless(shape[0], device),
+        **endless(shape[0], device),
     }
     draft_logits = None if draft_probs is None else _spread(draft_probs.log(), places, shape, 0)
     greedy = random = None
@@ -134,15 +121,6 @@ def _spread(values: torch.Tensor, places: torch.Tensor, shape: Shape, none: floa
     spread = values.new_full((shape[0] * shape[1], *values.shape[1:]), none)
     spread[places] = values
     return spread.view(whole)
-
-
-def _endless(batch: int, device: torch.device) -> dict[str, torch.Tensor]:
-    """A step that nothing ends but its drafts: vLLM looks for the end of a text afterwards."""
-    return {
-        "step_idx": torch.zeros(batch, dtype=torch.int64, device=device),
-        "max_dec_len": torch.full((batch,), _NO_LIMIT, device=device),
-        "end_tokens": torch.empty(0, dtype=torch.int64, device=device),
-    }
 
 
 def _seeds(
@@ -210,7 +188,7 @@ def rejection_sample_of_logits(
     column = torch.arange(num_speculative_steps + 1, device=first.device)
     rows = (first[:, None] + column).clamp(max=len(draft_sampled) - 1)
     ids = torch.where(column < lens[:, None], draft_sampled.long()[rows], PLACEHOLDER)
-    step = _endless(len(slots), first.device) | {"step_idx": pos.long()[first]}
+    step = endless(len(slots), first.device) | {"step_idx": pos.long()[first]}
     judged = verify(
         VerifyInputs(
             strategy=Strategy.BLOCK if use_block_verification else Strategy.REJECTION,
