@@ -1,4 +1,5 @@
-"""Inputs like those that callers make: rows, flags and numbers exchanged between recorded calls.
+"""Inputs like those that callers make: rows, lengths, flags and numbers exchanged between recorded
+calls.
 
 Nothing that no call shows comes into an input. Hypothesis chooses, and finds the smallest input
 with a difference.
@@ -21,6 +22,7 @@ from kernels.emulator.replaying import size_of
 if TYPE_CHECKING:
     from kernels.emulator.siblings import Comparison, Pair
 
+_KINDS = ("row", "length", "flag", "number")
 _MOST_EDITS = 4
 _LARGEST_CALL = 1 << 16
 # A tensor with such a name is worked out from all rows: exchanged rows would make it wrong.
@@ -29,10 +31,10 @@ _DERIVED = ("cu_", "offset", "batch_id", "index", "cumsum")
 
 @dataclass(frozen=True)
 class Edit:
-    """One change of a call: of a row, a flag, or a plain number.
+    """One change of a call: of a row, a request's length, a flag, or a plain number.
 
-    `kind` is `row`, `flag` or `number`; `choice`, `place` and `donor` are any numbers, taken modulo
-    what there is.
+    `kind` is `row`, `length`, `flag` or `number`; `choice`, `place` and `donor` are any numbers,
+    taken modulo what there is.
     """
 
     kind: str
@@ -65,9 +67,7 @@ def find_difference(
     if not shown:
         return None
     number = strategies.integers(0, 1 << 12)
-    edit = strategies.builds(
-        Edit, strategies.sampled_from(("row", "flag", "number")), number, number, number
-    )
+    edit = strategies.builds(Edit, strategies.sampled_from(_KINDS), number, number, number)
     edits = strategies.lists(edit, min_size=1, max_size=_MOST_EDITS)
 
     @hypothesis.settings(
@@ -102,6 +102,8 @@ def vary(shown: Sequence[Call], index: int, edits: Sequence[Edit]) -> Call:
             continue
         if edit.kind == "row":
             _exchange_row(values, donor.values, call.parameters, edit)
+        elif edit.kind == "length":
+            _shorten(values, donor.values, call.parameters, edit)
         elif edit.kind == "flag":
             _exchange_flag(values, donor.values, edit)
         else:
@@ -130,6 +132,25 @@ def _exchange_row(
         pairs.append((value, other))
     for value, other in pairs:
         value.array[edit.place % rows] = other.array[edit.choice % donor_rows]
+
+
+def _shorten(values: list[Value], donor: Sequence[Value], names: Sequence[str], edit: Edit) -> None:
+    """One number that a request has becomes a smaller one of another call, so that what it counts
+    is still there."""
+    if any(mark in name for name in names for mark in _DERIVED):
+        return
+    rows = _rows(values)
+    lengths = []
+    for value, other in zip(values, donor, strict=True):
+        if not isinstance(value, HostTensor) or not isinstance(other, HostTensor):
+            continue
+        if value.array.shape == (rows,) and value.array.dtype.kind == "i" and other.array.size:
+            lengths.append((value.array, other.array.reshape(-1)))
+    if lengths:
+        which, tensor = divmod(edit.choice, len(lengths))
+        array, shown = lengths[tensor]
+        place = edit.place % rows
+        array[place] = min(array[place], shown[which % shown.size])
 
 
 def _rows(values: Sequence[Value]) -> int:

@@ -43,6 +43,15 @@ def test_a_flag_and_a_number_are_what_another_call_shows() -> None:
     assert values_of(varied) == ([1, 2], [False, False], 5)
 
 
+def test_a_length_becomes_a_smaller_one_that_another_call_shows() -> None:
+    shown = [call([5, 6], [False, False], 1), call([0, 7], [False, False], 1)]
+    varied = vary(shown, 0, [Edit("length", choice=0, place=1, donor=1)])
+    assert values_of(varied) == ([5, 0], [False, False], 1)
+    # The other number that is shown there is larger.
+    varied = vary(shown, 0, [Edit("length", choice=1, place=1, donor=1)])
+    assert values_of(varied) == ([5, 6], [False, False], 1)
+
+
 def test_sums_over_rows_keep_their_rows() -> None:
     shown = [call([0, 2], [False, False], 1, "cu_lens"), call([0, 5], [True, True], 1, "cu_lens")]
     varied = vary(shown, 0, [Edit("row", choice=1, place=1, donor=1)])
