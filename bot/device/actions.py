@@ -31,7 +31,7 @@ from bot.reports.device_run import (
     SiblingResult,
     SideBuild,
 )
-from checks.core.change import ChangeSet
+from checks.core.change import ChangeSet, PullRequest
 from checks.core.config import Config
 from checks.core.finding import Side
 from checks.core.observation import DeviceObservation, ObservationKind
@@ -47,6 +47,8 @@ _LEAST_TIME = 30.0
 _PROMISE = re.compile(
     r"refactor|optimi[sz]|clean ?up|no functional change|重构|优化|speed ?up|perf\b", re.IGNORECASE
 )
+# A title that says so promises something else besides.
+_NEW_BEHAVIOUR = re.compile(r"\bfix|\bfeat|\bsupport|\badd\b|修复|支持|新增", re.IGNORECASE)
 Progress = Callable[[str], None]
 
 
@@ -282,8 +284,7 @@ class _Run:
         self._comparisons += comparisons.with_replays("base", "against", "changed", events)
         races = [event for event in events if event["event"] == "race"]
         facts = observations.replayed(self._witness, ObservationKind.RACE, races, known)
-        pull = self._change.pull
-        if against and _PROMISE.search(f"{pull.title}\n{pull.body}"):
+        if against and _promises_same_results(self._change.pull):
             changed = [event for event in events if event["event"] == "changed"]
             kind = ObservationKind.CHANGED_RESULT
             facts += observations.replayed(self._witness, kind, changed, known)
@@ -413,3 +414,10 @@ class _Run:
             ops = next((s.ops for s in self._head.sources if s.path == path), ())
             facts.append(witness.observe(kind, ops, "", str(count), at=(path, start)))
         return facts
+
+
+def _promises_same_results(pull: PullRequest) -> bool:
+    """Whether the author says that the code is another and what it computes is not."""
+    if _NEW_BEHAVIOUR.search(pull.title):
+        return False
+    return _PROMISE.search(f"{pull.title}\n{pull.body}") is not None

@@ -34,6 +34,8 @@ DTYPES = {
     "bfloat16": 16,
     "float8_e4m3fn": 17,
 }
+# Of a tensor that an op left as it was made; frameworks give it back without elements.
+_NO_TYPE = 0
 _NAMES = {number: name for name, number in DTYPES.items()}
 _STORAGE = {"bfloat16": "uint16", "float8_e4m3fn": "uint8"}
 _TENSOR, _INTEGER, _REAL, _NONE, _TEXT, _LIST = range(6)
@@ -197,7 +199,10 @@ class Library:
             return float(self._runtime.emulator_result_real(index))
         rank = self._runtime.emulator_result_rank(index)
         shape = self._runtime.emulator_result_shape(index)[:rank]
-        dtype = _NAMES[self._runtime.emulator_result_dtype(index)]
+        number = self._runtime.emulator_result_dtype(index)
+        if number == _NO_TYPE:
+            return HostTensor(np.empty(0, "float32"), "float32")
+        dtype = _NAMES[number]
         array: Array = np.empty(shape, _STORAGE.get(dtype, dtype))
         self._runtime.emulator_result_copy(index, ctypes.c_void_p(array.ctypes.data))
         return HostTensor(array, dtype)

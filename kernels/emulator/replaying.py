@@ -31,7 +31,8 @@ def run_replay(job: dict[str, Any]) -> None:
     """Make each call of `job["calls"]` under the schedules of `job["seeds"]`.
 
     The first schedule's outcome is compared with the others', and with the file of the same name in
-    `job["against"]` where there is one; it is written to `job["results"]`.
+    `job["against"]` where there is one and the op still takes what it took when the call was
+    recorded; it is written to `job["results"]`.
     """
     events = Events(Path(job["events"]))
     libraries = {Path(path): set(names) for path, names in job["libraries"].items()}
@@ -53,7 +54,7 @@ def run_replay(job: dict[str, Any]) -> None:
                 events.write(_event("race", call, difference, seed, path.name))
                 break
         base = _load(Path(job["against"]) / path.name) if job.get("against") else None
-        if base is not None:
+        if base is not None and library.ops()[op].parameters == call.parameters:
             events.write({"event": "against", "op": op, "call": path.name})
             difference = compare(base, first, 0, 0)
             if difference:

@@ -150,6 +150,19 @@ def _write(root: Path, source: Path, name: str, body: str, expected: str, prefix
     (tests / f"test_{name}.py").write_text(test)
 
 
+def take_size(folder: Path, name: str, *, is_test_adapted: bool) -> None:
+    """The op gets its tensor's size as a second argument, from its test too if that is adapted."""
+    [source] = folder.rglob(f"{name}.cu")
+    text = source.read_text()
+    text = text.replace("paddle::Tensor& values) {", "paddle::Tensor& values, int n) {")
+    text = text.replace("  int n = static_cast<int>(values.shape()[0]);\n", "")
+    text = text.replace('.Outputs({"values_out"})', '.Attrs({"n: int"}).Outputs({"values_out"})')
+    source.write_text(text)
+    if is_test_adapted:
+        test = folder / f"tests/test_{name}.py"
+        test.write_text(test.read_text().replace(f"{name}(values)", f"{name}(values, 8)"))
+
+
 def commit(folder: Path, message: str) -> str:
     """Commit everything; the commit's id."""
     if not (folder / ".git").exists():

@@ -113,7 +113,9 @@ def test_what_each_op_was_compared_with(compared: dict[str, Any]) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("title", ["Refactor neighbours", "Count equal neighbours"])
+@pytest.mark.parametrize(
+    "title", ["Refactor neighbours", "Count equal neighbours", "Refactor and fix neighbours"]
+)
 def test_what_only_a_varied_input_shows(cache: Path, tmp_path: Path, title: str) -> None:
     fixture_repo.write_ops(tmp_path, 0, ["neighbours"])
     base = fixture_repo.commit(tmp_path, "base")
@@ -124,7 +126,7 @@ def test_what_only_a_varied_input_shows(cache: Path, tmp_path: Path, title: str)
         run_device(cache, "compare", "--repo", str(tmp_path), *sides, "--format", "json")
     )
     varied = [item for item in report["comparisons"] if item["against"] == "base-varied"]
-    if not title.startswith("Refactor"):
+    if title != "Refactor neighbours":
         assert report["findings"] == []
         assert varied == []
         return
@@ -172,6 +174,22 @@ def test_a_test_that_the_change_takes_away(cache: Path, tmp_path: Path) -> None:
     report = report_of(run_device(cache, "test", *arguments, "--paths", "*/add_one.cu"))
     [finding] = report["findings"]
     assert (finding["rule"], finding["severity"]) == ("device.test-fails", "question")
+
+
+@needs_compiler
+@pytest.mark.parametrize("is_test_adapted", [True, False])
+def test_an_op_that_takes_other_arguments(
+    cache: Path, tmp_path: Path, *, is_test_adapted: bool
+) -> None:
+    fixture_repo.write_ops(tmp_path, 0, ["keep"])
+    base = fixture_repo.commit(tmp_path, "base")
+    fixture_repo.take_size(tmp_path, "keep", is_test_adapted=is_test_adapted)
+    head = fixture_repo.commit(tmp_path, "head")
+    sides = ("--repo", str(tmp_path), "--base", base, "--head", head, "--title", "Refactor keep")
+    report = report_of(run_device(cache, "compare", *sides, "--format", "json"))
+    told = [(finding["rule"], finding["severity"]) for finding in report["findings"]]
+    # Its results are not what changed.
+    assert told == ([] if is_test_adapted else [("device.test-fails", "bug")])
 
 
 @needs_compiler

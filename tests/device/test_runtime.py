@@ -96,6 +96,12 @@ int64_t Shared(const paddle::Tensor& values) {
   return memory == values.data<int>();
 }
 PD_BUILD_STATIC_OP(shared).Inputs({"values"}).Outputs({"out"}).SetKernelFn(PD_KERNEL(Shared));
+
+std::vector<paddle::Tensor> Nothing(const paddle::Tensor& values) {
+  return {values, paddle::Tensor()};
+}
+PD_BUILD_STATIC_OP(nothing)
+    .Inputs({"values"}).Outputs({"same", "none"}).SetKernelFn(PD_KERNEL(Nothing));
 """
 
 
@@ -142,6 +148,15 @@ def test_the_order_of_bits_is_that_of_numbers(library: Library) -> None:
 @needs_compiler
 def test_memory_is_shared_within_the_process(library: Library) -> None:
     assert library.call("shared", [tensor([1], "int32")]) == [1]
+
+
+@needs_compiler
+def test_a_tensor_that_an_op_did_not_make_has_no_elements(library: Library) -> None:
+    same, none = library.call("nothing", [tensor([3, 4], "int32")])
+    assert isinstance(same, HostTensor)
+    assert isinstance(none, HostTensor)
+    assert same.array.tolist() == [3, 4]
+    assert none.array.tolist() == []
 
 
 def test_a_header_in_a_folder_beside(tmp_path: Path) -> None:
