@@ -1,4 +1,4 @@
-"""What every engine's adapter needs: to put a function in another's place, and a step without end."""
+"""What each adapter needs: to put a function in place of another, and a step without an end."""
 
 from __future__ import annotations
 
