@@ -3,7 +3,6 @@ called."""
 
 from __future__ import annotations
 
-import itertools
 import random
 import sys
 from itertools import pairwise
