@@ -96,9 +96,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.workflows.hostile_hour", description=__doc__.split("\n\n")[0]
     )
-    parser.add_argument("--seconds", type=float, default=1800.0, metavar="S", help="of each half")
     parser.add_argument(
-        "--pause", type=float, default=120.0, metavar="S", help="between two normal pull requests"
+        "--alone", type=float, default=1800.0, metavar="S", help="of the first half"
+    )
+    parser.add_argument("--beside", type=float, default=3600.0, metavar="S", help="of the second")
+    parser.add_argument(
+        "--pause", type=float, default=170.0, metavar="S", help="between two normal pull requests"
     )
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     args = parser.parse_args()
@@ -107,9 +110,9 @@ def main() -> int:
         bot.settings |= {"SPECBOT_WRITE_GAP": "1.0", "SPECBOT_WRITES_PER_HOUR": "400"}
         bot.start()
         _wait_for_review(fake, repo, "ada", 0)
-        alone = _waits(fake, repo, "ada", args.seconds, args.pause, 1000)
+        alone = _waits(fake, repo, "ada", args.alone, args.pause, 1000)
         with HostileAuthor(fake, hostile) as mallory:
-            beside = _waits(fake, repo, "bea", args.seconds, args.pause, 2000)
+            beside = _waits(fake, repo, "bea", args.beside, args.pause, 2000)
         bot.kill()
     for name, waits in (("alone", alone), ("beside", beside)):
         told = f"p50 {statistics.median(waits):.1f} s, p99 {_percentile(waits, 0.99):.1f} s"
