@@ -7,7 +7,8 @@ it; their names, arguments and results are SGLang's (as of its release 0.5.23).
 renormalized copies of them are made. ``tree_speculative_sampling_target_only`` is given
 probabilities by its other callers, and takes their logarithm first, which is a pass more. SGLang's
 ``verify_tree_greedy``, its building of trees and its samplers of probabilities stay: what they are
-given leaves these kernels nothing to save.
+given leaves these kernels nothing to save. A greedy batch is SGLang's too, whose argmax and walk
+are faster.
 
 Tokens differ from SGLang's for the same coins, their distribution does not. Top-k keeps exactly k
 tokens where SGLang's may keep all that tie with the k-th.
@@ -162,8 +163,8 @@ def eagle_sample(
     batch          its ``ScheduleBatch``, of which ``sampling_info`` says how to sample
     logits_output  ``next_token_logits`` [B * N, V] are read
 
-    Idle batches, penalties, logit biases, grammars, watermarks, sampling seeds, dense drafts,
-    thresholds below 1 and simulated acceptance go on to SGLang's own.
+    Idle batches, batches that are greedy as a whole, penalties, logit biases, grammars, watermarks,
+    sampling seeds, dense drafts, thresholds below 1 and simulated acceptance go on to SGLang's own.
     """
     asked = (grammar_mask, uno_target_max_top_k, watermark_state)
     if any(option is not None for option in asked) or not _is_served(batch):
@@ -180,7 +181,7 @@ def eagle_sample(
             parents=_parents(verify_input.retrieve_next_token, verify_input.retrieve_next_sibling),
             target_logits=logits.view(requests, nodes, -1),
             most_tokens=min(verify_input.max_tree_depth, nodes),
-            **(_greedy() if info.is_all_greedy else _random(logits, info, nodes)),
+            **_drawing(logits, info, nodes),
             **endless(requests, device),
         )
     )
@@ -189,34 +190,28 @@ def eagle_sample(
     accept_index = torch.full(shape, -1, dtype=torch.int32, device=device)
     accepted = torch.empty(requests, dtype=torch.int32, device=device)
     _write(judged, verify_input.retrieve_index, predict, accept_index, accepted)
-    if not info.is_all_greedy:
-        _agree(predict, accept_index, accepted)
+    _agree(predict, accept_index, accepted)
     return predict, accepted + 1, accept_index
 
 
 def _is_served(batch: Any) -> bool:
     """Whether these kernels do all that a batch asks for."""
     spec, info = import_module(_EAGLE).get_spec(), batch.sampling_info
-    if batch.forward_mode.is_idle():
+    if batch.forward_mode.is_idle() or info.is_all_greedy:
         return False
     if spec.speculative_use_rejection_sampling or import_module(_SIMULATION).SIMULATE_ACC_LEN > 0:
         return False
     lossless = min(spec.speculative_accept_threshold_single, spec.speculative_accept_threshold_acc)
-    if lossless < 1 and not info.is_all_greedy:
-        return False
     return (
-        info.acc_additive_penalties is None
+        lossless >= 1
+        and info.acc_additive_penalties is None
         and info.acc_scaling_penalties is None
         and info.logit_bias is None
         and info.sampling_seed is None
     )
 
 
-def _greedy() -> dict[str, Any]:
-    return {"strategy": Strategy.GREEDY}
-
-
-def _random(logits: torch.Tensor, info: Any, nodes: int) -> dict[str, Any]:
+def _drawing(logits: torch.Tensor, info: Any, nodes: int) -> dict[str, Any]:
     """How a batch draws: ``temperatures`` [B, 1], ``top_ks`` int32 [B] and ``top_ps`` [B]."""
     temperature = info.temperatures.flatten().float()
     seeds = torch.empty(len(temperature), dtype=torch.int64, device=logits.device).random_()

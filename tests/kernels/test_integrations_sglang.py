@@ -175,7 +175,9 @@ def test_greedy_requests_walk_to_the_best_token(engine: dict[str, ModuleType]) -
     given = trees(60, 3)
     logits = torch.randn(60 * NODES, VOCAB, generator=seeded(4), device=DEVICE)
     predict, lens, index = engine[USER].eagle_sample(
-        given, how(60, is_all_greedy=True), SimpleNamespace(next_token_logits=logits)
+        given,
+        how(60, temperatures=torch.zeros(60, 1, device=DEVICE)),
+        SimpleNamespace(next_token_logits=logits),
     )
     wanted, paths = walked(given, logits.argmax(dim=1).view(60, NODES).tolist())
     assert predict.dtype == lens.dtype == index.dtype == torch.int32
@@ -269,6 +271,7 @@ def test_what_these_kernels_do_not_do_is_left_to_sglang(engine: dict[str, Module
     assert step(None, None, None, object()) == EAGLE
     assert step(None, None, None, None, 20) == EAGLE
     assert step(None, None, None, watermark_state=object()) == EAGLE
+    assert step(None, how(1, is_all_greedy=True), None) == EAGLE
     idle = how(1)
     idle.forward_mode.is_idle = lambda: True
     assert step(None, idle, None) == EAGLE
