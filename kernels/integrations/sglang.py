@@ -7,8 +7,8 @@ it; their names, arguments and results are SGLang's (as of its release 0.5.23).
 renormalized copies of them are made. ``tree_speculative_sampling_target_only`` is given
 probabilities by its other callers, and takes their logarithm first, which is a pass more. SGLang's
 ``verify_tree_greedy``, its building of trees and its samplers of probabilities stay: what they are
-given leaves these kernels nothing to save. A greedy batch is SGLang's too, whose argmax and walk
-are faster.
+given leaves these kernels nothing to save. A greedy batch is SGLang's too: its argmax takes less
+than the walk here.
 
 Tokens differ from SGLang's for the same coins, their distribution does not. Top-k keeps exactly k
 tokens where SGLang's may keep all that tie with the k-th.
