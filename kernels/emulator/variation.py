@@ -1,8 +1,8 @@
 """Inputs like those that callers make: rows, lengths, flags and numbers exchanged between recorded
 calls.
 
-Nothing that no call shows comes into an input. Hypothesis chooses, and finds the smallest input
-with a difference.
+But for a flag's other value and a length of 0, nothing that no call shows comes into an input.
+Hypothesis chooses, and finds the smallest input with a difference.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _DERIVED = ("cu_", "offset", "batch_id", "index", "cumsum")
 
 @dataclass(frozen=True)
 class Edit:
-    """One change of a call: of a row, a request's length, a flag, or a plain number.
+    """One change of a call: of a row, a request's length, one flag or all, or a plain number.
 
-    `kind` is `row`, `length`, `flag` or `number`; `choice`, `place` and `donor` are any numbers,
+    `kind` is one of `_KINDS`; `choice`, `place` and `donor` are any numbers,
     taken modulo what there is.
     """
 
@@ -93,7 +93,7 @@ def find_difference(
 
 
 def vary(shown: Sequence[Call], index: int, edits: Sequence[Edit]) -> Call:
-    """The call at `index` with the edits, each of values that another call shows there."""
+    """The call at `index` with the edits, rows and numbers being what another call shows there."""
     call = shown[index]
     values = copy.deepcopy(call.values)
     for edit in edits:
@@ -105,7 +105,7 @@ def vary(shown: Sequence[Call], index: int, edits: Sequence[Edit]) -> Call:
         elif edit.kind == "length":
             _shorten(values, donor.values, call.parameters, edit)
         elif edit.kind == "flag":
-            _exchange_flag(values, donor.values, edit)
+            _turn_flag(values, edit)
         else:
             _exchange_number(values, donor.values, edit)
     return Call(call.op, call.parameters, values)
@@ -135,12 +135,12 @@ def _exchange_row(
 
 
 def _shorten(values: list[Value], donor: Sequence[Value], names: Sequence[str], edit: Edit) -> None:
-    """One number that a request has becomes a smaller one of another call, so that what it counts
-    is still there."""
+    """One number that a request has becomes a smaller one of another call, or 0 as an idle one has,
+    so that what it counts is still there."""
     if any(mark in name for name in names for mark in _DERIVED):
         return
     rows = _rows(values)
-    lengths = []
+    lengths: list[tuple[np.ndarray, np.ndarray]] = []
     for value, other in zip(values, donor, strict=True):
         if not isinstance(value, HostTensor) or not isinstance(other, HostTensor):
             continue
@@ -148,9 +148,10 @@ def _shorten(values: list[Value], donor: Sequence[Value], names: Sequence[str], 
             lengths.append((value.array, other.array.reshape(-1)))
     if lengths:
         which, tensor = divmod(edit.choice, len(lengths))
-        array, shown = lengths[tensor]
         place = edit.place % rows
-        array[place] = min(array[place], shown[which % shown.size])
+        array, shown = lengths[tensor]
+        smaller = shown[which // 2 % shown.size] if which % 2 else 0
+        array[place] = min(array[place], smaller)
 
 
 def _rows(values: Sequence[Value]) -> int:
@@ -163,17 +164,18 @@ def _rows(values: Sequence[Value]) -> int:
     return sizes.most_common(1)[0][0] if sizes else 0
 
 
-def _exchange_flag(values: list[Value], donor: Sequence[Value], edit: Edit) -> None:
-    """One element of a tensor of flags becomes one that another call has there."""
-    flags = []
-    for value, other in zip(values, donor, strict=True):
-        if isinstance(value, HostTensor) and isinstance(other, HostTensor):
-            if value.dtype == "bool" and value.array.size and other.array.size:
-                flags.append((value.array, other.array))
+def _turn_flag(values: list[Value], edit: Edit) -> None:
+    """One element of a tensor of flags is turned, or all become what it is not."""
+    flags = [
+        value.array
+        for value in values
+        if isinstance(value, HostTensor) and value.dtype == "bool" and value.array.size
+    ]
     if flags:
-        array, shown = flags[edit.choice % len(flags)]
+        which, tensor = divmod(edit.choice, len(flags))
+        array = flags[tensor]
         flat = np.unravel_index(edit.place % array.size, array.shape)
-        array[flat] = shown.reshape(-1)[edit.donor % shown.size]
+        array[... if which % 2 else flat] = not array[flat]
 
 
 def _exchange_number(values: list[Value], donor: Sequence[Value], edit: Edit) -> None:

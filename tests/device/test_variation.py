@@ -36,20 +36,25 @@ def test_a_row_is_exchanged_in_all_tensors() -> None:
     assert values_of(SHOWN[0]) == ([1, 2], [False, False], 1)
 
 
-def test_a_flag_and_a_number_are_what_another_call_shows() -> None:
+def test_a_flag_is_turned_and_a_number_is_what_another_call_shows() -> None:
     varied = vary(SHOWN, 0, [Edit("flag", choice=0, place=0, donor=1)])
     assert values_of(varied) == ([1, 2], [True, False], 1)
+    varied = vary(SHOWN, 0, [Edit("flag", choice=1, place=0, donor=1)])
+    assert values_of(varied) == ([1, 2], [True, True], 1)
     varied = vary(SHOWN, 0, [Edit("number", choice=0, place=0, donor=1)])
     assert values_of(varied) == ([1, 2], [False, False], 5)
 
 
 def test_a_length_becomes_a_smaller_one_that_another_call_shows() -> None:
     shown = [call([5, 6], [False, False], 1), call([0, 7], [False, False], 1)]
+    varied = vary(shown, 1, [Edit("length", choice=1, place=1, donor=0)])
+    assert values_of(varied) == ([0, 5], [False, False], 1)
+    # The other number that is shown there is larger.
+    varied = vary(shown, 0, [Edit("length", choice=3, place=0, donor=1)])
+    assert values_of(varied) == ([5, 6], [False, False], 1)
+    # A request without tokens is one of any caller's.
     varied = vary(shown, 0, [Edit("length", choice=0, place=1, donor=1)])
     assert values_of(varied) == ([5, 0], [False, False], 1)
-    # The other number that is shown there is larger.
-    varied = vary(shown, 0, [Edit("length", choice=1, place=1, donor=1)])
-    assert values_of(varied) == ([5, 6], [False, False], 1)
 
 
 def test_sums_over_rows_keep_their_rows() -> None:
