@@ -3,9 +3,9 @@
 ## What it does
 
 Records the arguments that the base's tests call the op with, and calls the head's op with the same.
-Only where title or description promise that results stay (a refactoring, an optimisation), a
-difference is reported. Then rows, flags and numbers are exchanged between these calls: what differs
-only on such an input is a question.
+Only where title or description promise that results stay (a refactoring, an optimisation, and no
+fix or feature besides), a difference is reported. Then rows and numbers are exchanged between these
+calls, lengths shortened and flags turned: what differs only on such an input is a question.
 
 ## Why it matters
 
