@@ -47,7 +47,7 @@ _LEAST_TIME = 30.0
 _PROMISE = re.compile(
     r"refactor|optimi[sz]|clean ?up|no functional change|重构|优化|speed ?up|perf\b", re.IGNORECASE
 )
-# A title that says so promises something else besides.
+# A title with one of these says that results change, whatever else it says.
 _NEW_BEHAVIOUR = re.compile(r"\bfix|\bfeat|\bsupport|\badd\b|修复|支持|新增", re.IGNORECASE)
 Progress = Callable[[str], None]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ from checks.core.finding import Execution
 from checks.core.observation import DeviceObservation, ObservationKind
 
 _LONGEST = 300
-# How a test ends that gives an op other arguments than it takes.
-_REFUSED = "OpError: "
+# How a test ends that gives an op other arguments than it takes; not every `OpError` is that.
+_REFUSED = re.compile(r"OpError: (takes \d+ arguments, not \d+|an argument is no )")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def broken_tests(
         if case.outcome != FAILED or before is None or before.outcome != PASSED:
             continue
         certain = _is_certain(witness.change, case, own.get(test))
-        if not certain and (case.file in asked or case.why.startswith(_REFUSED)):
+        if not certain and (case.file in asked or _REFUSED.match(case.why)):
             continue
         if not certain:
             asked.add(case.file)
@@ -166,7 +167,7 @@ def order_dependent_tests(
             if before is None or test in seen or {before.outcome, case.outcome} != {PASSED, FAILED}:
                 continue
             failing = case if case.outcome == FAILED else before
-            # Whether wild memory is one's own follows no order: the sanitizers tell.
+            # What a wild access hits follows no order of threads; the sanitizers tell of it.
             if failing.kind == PROCESS:
                 continue
             ops = witness.build.tests.get(case.file, ())

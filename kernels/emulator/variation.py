@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -100,10 +100,12 @@ def vary(shown: Sequence[Call], index: int, edits: Sequence[Edit]) -> Call:
         donor = shown[edit.donor % len(shown)]
         if donor.parameters != call.parameters or len(donor.values) != len(values):
             continue
+        if edit.kind in ("row", "length") and _has_derived(call.parameters):
+            continue
         if edit.kind == "row":
-            _exchange_row(values, donor.values, call.parameters, edit)
+            _exchange_row(values, donor.values, edit)
         elif edit.kind == "length":
-            _shorten(values, donor.values, call.parameters, edit)
+            _shorten(values, donor.values, edit)
         elif edit.kind == "flag":
             _turn_flag(values, edit)
         else:
@@ -111,47 +113,52 @@ def vary(shown: Sequence[Call], index: int, edits: Sequence[Edit]) -> Call:
     return Call(call.op, call.parameters, values)
 
 
-def _exchange_row(
-    values: list[Value], donor: Sequence[Value], names: Sequence[str], edit: Edit
-) -> None:
+def _has_derived(names: Sequence[str]) -> bool:
+    return any(mark in name for name in names for mark in _DERIVED)
+
+
+def _tensors(
+    values: Sequence[Value], donor: Sequence[Value]
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The tensors of a call, each with the one that another call has there."""
+    for value, other in zip(values, donor, strict=True):
+        if isinstance(value, HostTensor) and isinstance(other, HostTensor):
+            yield value.array, other.array
+
+
+def _exchange_row(values: Sequence[Value], donor: Sequence[Value], edit: Edit) -> None:
     """One request of another call in the place of one of this, in all tensors at once."""
-    if any(mark in name for name in names for mark in _DERIVED):
-        return
     rows = _rows(values)
     donor_rows = _rows(donor)
     if rows == 0 or donor_rows == 0:
         return
     pairs = []
-    for value, other in zip(values, donor, strict=True):
-        if not isinstance(value, HostTensor) or not isinstance(other, HostTensor):
+    for array, other in _tensors(values, donor):
+        if array.ndim == 0 or len(array) != rows:
             continue
-        if value.array.ndim == 0 or len(value.array) != rows:
-            continue
-        if value.array.shape[1:] != other.array.shape[1:] or len(other.array) != donor_rows:
+        if other.shape != (donor_rows, *array.shape[1:]):
             return
-        pairs.append((value, other))
-    for value, other in pairs:
-        value.array[edit.place % rows] = other.array[edit.choice % donor_rows]
+        pairs.append((array, other))
+    for array, other in pairs:
+        array[edit.place % rows] = other[edit.choice % donor_rows]
 
 
-def _shorten(values: list[Value], donor: Sequence[Value], names: Sequence[str], edit: Edit) -> None:
+def _shorten(values: Sequence[Value], donor: Sequence[Value], edit: Edit) -> None:
     """One number that a request has becomes a smaller one of another call, or 0 as an idle one has,
     so that what it counts is still there."""
-    if any(mark in name for name in names for mark in _DERIVED):
-        return
     rows = _rows(values)
-    lengths: list[tuple[np.ndarray, np.ndarray]] = []
-    for value, other in zip(values, donor, strict=True):
-        if not isinstance(value, HostTensor) or not isinstance(other, HostTensor):
-            continue
-        if value.array.shape == (rows,) and value.array.dtype.kind == "i" and other.array.size:
-            lengths.append((value.array, other.array.reshape(-1)))
-    if lengths:
-        which, tensor = divmod(edit.choice, len(lengths))
-        place = edit.place % rows
-        array, shown = lengths[tensor]
-        smaller = shown[which // 2 % shown.size] if which % 2 else 0
-        array[place] = min(array[place], smaller)
+    lengths = [
+        (array, other.reshape(-1))
+        for array, other in _tensors(values, donor)
+        if array.shape == (rows,) and array.dtype.kind == "i" and other.size
+    ]
+    if rows == 0 or not lengths:
+        return
+    which, tensor = divmod(edit.choice, len(lengths))
+    array, shown = lengths[tensor]
+    place = edit.place % rows
+    smaller = shown[which // 2 % shown.size] if which % 2 else 0
+    array[place] = min(array[place], smaller)
 
 
 def _rows(values: Sequence[Value]) -> int:
@@ -164,7 +171,7 @@ def _rows(values: Sequence[Value]) -> int:
     return sizes.most_common(1)[0][0] if sizes else 0
 
 
-def _turn_flag(values: list[Value], edit: Edit) -> None:
+def _turn_flag(values: Sequence[Value], edit: Edit) -> None:
     """One element of a tensor of flags is turned, or all become what it is not."""
     flags = [
         value.array

@@ -30,6 +30,7 @@ _TREE = "sglang.kernels.ops.speculative.sampling"
 _SIMULATION = "sglang.srt.speculative.spec_utils"
 _PARALLEL = "sglang.srt.runtime_context"
 _ATTENTION = "sglang.srt.layers.dp_attention"
+_SAMPLER = "tree_speculative_sampling_target_only"
 _OWN: Own = {}
 
 
@@ -39,8 +40,7 @@ def install() -> None:
 
     Raises ImportError where SGLang is not installed, AttributeError where it no longer has them.
     """
-    replace(_TREE, "tree_speculative_sampling_target_only", tree_speculative_sampling_target_only,
-            _OWN)  # fmt: skip
+    replace(_TREE, _SAMPLER, tree_speculative_sampling_target_only, _OWN)
     replace(_EAGLE, "eagle_sample", eagle_sample, _OWN)
 
 
@@ -77,7 +77,7 @@ def tree_speculative_sampling_target_only(
     Thresholds below 1, which accept more than is lossless, go on to SGLang's own.
     """
     if threshold_single < 1 or threshold_acc < 1:
-        return _OWN[_TREE, "tree_speculative_sampling_target_only"](
+        return _OWN[_TREE, _SAMPLER](
             predicts, accept_index, accept_token_num, candidates, retrive_index,
             retrive_next_token, retrive_next_sibling, uniform_samples,
             uniform_samples_for_final_sampling, target_probs, draft_probs,

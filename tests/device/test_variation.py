@@ -52,6 +52,8 @@ def test_a_length_becomes_a_smaller_one_that_another_call_shows() -> None:
     # The other number that is shown there is larger.
     varied = vary(shown, 0, [Edit("length", choice=3, place=0, donor=1)])
     assert values_of(varied) == ([5, 6], [False, False], 1)
+    # A call without requests stays as it is.
+    assert values_of(vary([call([], [], 1)], 0, [Edit("length", 0, 0, 0)])) == ([], [], 1)
     # A request without tokens is one of any caller's.
     varied = vary(shown, 0, [Edit("length", choice=0, place=1, donor=1)])
     assert values_of(varied) == ([5, 0], [False, False], 1)

@@ -4,7 +4,6 @@ called."""
 from __future__ import annotations
 
 import random
-import sys
 from itertools import pairwise
 from types import ModuleType, SimpleNamespace
 
@@ -13,6 +12,7 @@ import torch
 
 from kernels.integrations import sglang
 from tests.kernels.properties import DEVICE
+from tests.kernels.stand_ins import import_from
 
 EAGLE = "sglang.srt.speculative.eagle_utils"
 TREE = "sglang.kernels.ops.speculative.sampling"
@@ -43,11 +43,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     modules[PARALLEL].group = Group()
     modules[PARALLEL].get_parallel = lambda: SimpleNamespace(tp_group=modules[PARALLEL].group)
     modules[ATTENTION].is_dp_attention_enabled = lambda: False
-    for path, module in modules.items():
-        monkeypatch.setitem(sys.modules, path, module)
-        while "." in path:
-            path = path.rpartition(".")[0]
-            monkeypatch.setitem(sys.modules, path, ModuleType(path))
+    import_from(modules, monkeypatch)
     monkeypatch.setattr(sglang, "_OWN", {})
     return modules
 

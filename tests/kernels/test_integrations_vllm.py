@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -10,6 +9,7 @@ import torch
 
 from kernels.integrations import vllm
 from tests.kernels.properties import DEVICE
+from tests.kernels.stand_ins import import_from
 
 V1 = "vllm.v1.sample.rejection_sampler"
 V2 = "vllm.v1.worker.gpu.spec_decode.rejection_sampler_utils"
@@ -25,11 +25,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
         modules[path].rejection_sample = lambda *args, path=path: path
     modules[LIMITS].apply_top_k_top_p = lambda *args: LIMITS
     modules[USER].apply_top_k_top_p = modules[LIMITS].apply_top_k_top_p
-    for path, module in modules.items():
-        monkeypatch.setitem(sys.modules, path, module)
-        while "." in path:
-            path = path.rpartition(".")[0]
-            monkeypatch.setitem(sys.modules, path, ModuleType(path))
+    import_from(modules, monkeypatch)
     monkeypatch.setattr(vllm, "_OWN", {})
     return modules
 

@@ -4,8 +4,8 @@ beside somebody who wants all of the service.
 Both are of one installation. The hostile one pushes large files that are full of findings, to
 several pull requests at a time, and asks for help under each of them, as fast as the bot answers.
 Prints the seconds from event to review for both halves, and the ratio of their 99th percentiles.
-The halves have an author each: one account has a quarter of an hour's writes, about 20 reviews, and
-would wait for itself else.
+Each half has a normal author of its own: one account may have a quarter of an hour's writes, which
+is about 20 reviews, and what it used alone would be missing beside.
 """
 
 from __future__ import annotations
