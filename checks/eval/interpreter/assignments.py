@@ -43,7 +43,9 @@ def _mark(run: Interpretation, value: Value, stmt: S.Assign) -> Value:
 
 
 def store_value(run: Interpretation, target: E.Expr, value: Value) -> None:
-    """`target = value`."""
+    """`target = value`; a write that may not happen leaves something unknown."""
+    if not run.is_certain:
+        value = UNKNOWN_VALUE
     match target:
         case E.Name(id=name):
             run.frame.names[name] = value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from checks.eval.interpreter.builtins_model.dispatch import call_native, is_array_function
+from checks.eval.interpreter.builtins_model.methods import forget_what_it_writes
 from checks.eval.interpreter.frames import WROTE_ELEMENT, Interpretation, ReturnSignal
 from checks.eval.interpreter.names import evaluate_in_module, find_special_method, get_attribute
 from checks.eval.interpreter.values import (
@@ -97,6 +98,9 @@ def _call_native(run: Interpretation, native: Native, args: list[Value], words: 
             return run.call_function(own_method, [], {})
     if name in _REFLECTION:
         return _reflect(run, name, args)
+    if native.self_ is not None and not run.is_certain:
+        forget_what_it_writes(native.self_, name.rpartition(".")[2])
+        return UNKNOWN_VALUE
     result = call_native(native, args, words)
     is_foreign = native.self_ is None and "." in name and not is_array_function(native)
     if is_foreign and not result.known:
@@ -118,7 +122,7 @@ def _reflect(run: Interpretation, name: str, args: list[Value]) -> Value:
     owner, attribute = args[0], args[1].value
     if name == "setattr":
         if isinstance(owner.value, Instance) and len(args) > 2:
-            owner.value.attrs[attribute] = args[2]
+            owner.value.attrs[attribute] = args[2] if run.is_certain else UNKNOWN_VALUE
         return NONE_VALUE
     if not isinstance(owner.value, Instance):
         return unknown(*args)
@@ -190,13 +194,14 @@ def call_function(run: Interpretation, ref: FuncRef, args: list[Value], words: K
         run.block(ref.function.body)
     except ReturnSignal as returned:
         result = returned.value
-    except SimulatedException as raised:
-        raised.doubtful = raised.doubtful or frame.maybe
-        raise
+    except SimulatedException:
+        if frame.is_certain:
+            raise
+        run.note_possible_exception()
     finally:
         run.frames.pop()
     # Some other path may have returned something else before.
-    return UNKNOWN_VALUE if frame.maybe else result
+    return result if frame.is_certain else UNKNOWN_VALUE
 
 
 def _bind_arguments(

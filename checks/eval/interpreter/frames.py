@@ -38,8 +38,10 @@ class CertainFailure:
 class CallFrame:
     """One running function with its local `names`; `scope` holds those of the function around it.
 
-    `maybe` is set once what follows runs only on some paths. `test` says that this is the test,
-    `fixture` that it stands in a file of tests, `altered` that the change has a line in it.
+    `maybe` says that what runs now runs only on some paths, `may_have_returned` and
+    `may_have_jumped` that a path may have left the function, or the loop, before. `test` says that
+    this is the test, `fixture` that it stands in a file of tests, `altered` that the change has a
+    line in it.
     """
 
     unit: SourceFile
@@ -47,9 +49,16 @@ class CallFrame:
     names: dict[str, Value]
     scope: dict[str, Value] | None = None
     maybe: bool = False
+    may_have_returned: bool = False
+    may_have_jumped: bool = False
     test: bool = False
     fixture: bool = False
     altered: bool = False
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether every path comes to what runs now."""
+        return not (self.maybe or self.may_have_returned or self.may_have_jumped)
 
 
 class ReturnSignal(Exception):
@@ -79,6 +88,9 @@ class Interpretation(ABC):
     `stores` are the lines of test files that wrote an attribute or an element, in the order of
     their last write; `reached` the test's statements; `constants` the values of names of modules
     and classes that were asked for; `unknowns` counts calls into something unknown.
+
+    `handlers` counts the bodies that run now and whose exceptions somebody may take;
+    `may_have_raised` says that a path may have left the innermost of them by one.
     """
 
     program: PatchedModules
@@ -89,6 +101,8 @@ class Interpretation(ABC):
     frames: list[CallFrame] = field(default_factory=list)
     failures: list[CertainFailure] = field(default_factory=list)
     unknowns: int = 0
+    handlers: int = 0
+    may_have_raised: bool = False
     trace: list[tuple[ValueOrigin, str, str]] = field(default_factory=list)
     reached: set[int] = field(default_factory=set)
     stores: dict[ValueOrigin, int] = field(default_factory=dict)
@@ -100,6 +114,21 @@ class Interpretation(ABC):
     def frame(self) -> CallFrame:
         """The function that is running."""
         return self.frames[-1]
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether what runs now runs on every path of the test that goes on."""
+        return not self.may_have_raised and all(frame.is_certain for frame in self.frames)
+
+    def note_possible_exception(self) -> None:
+        """Some path, or every one, raises here.
+
+        The test ends there, so that what comes after runs on the other paths: it is in doubt only
+        where the exception may be taken.
+        """
+        self.unknowns += 1
+        if self.handlers:
+            self.may_have_raised = True
 
     def make_frame(
         self,

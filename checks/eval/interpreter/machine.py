@@ -143,7 +143,7 @@ class TestInterpreter(Interpretation):
                     self.frame.names[name] = UNKNOWN_VALUE
 
     def _record_failure(self, raised: SimulatedException, line: int) -> None:
-        if raised.doubtful or any(frame.maybe for frame in self.frames):
+        if not self.is_certain:
             return
         where = raised.where or ValueOrigin(self.frame.unit.path, line)
         trace = self._last_traced(raised)

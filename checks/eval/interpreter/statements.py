@@ -69,7 +69,7 @@ def _run(run: Interpretation, stmt: S.Stmt) -> None:
         case S.Define(name=name):
             _run_definition(run, name)
         case S.Opaque(text=text) if "return" in text:
-            run.frame.maybe = True
+            run.frame.may_have_returned = True
         case _:
             pass
 
@@ -115,51 +115,55 @@ def _run_definition(run: Interpretation, name: str) -> None:
 
 def _run_if(run: Interpretation, stmt: S.If) -> None:
     known = truth(run.eval(stmt.test))
-    if known is not None:
+    if known is None or not run.is_certain:
+        # In doubt both arms are run: what decides may be of an arm that did not run.
+        _run_doubtfully(run, stmt.then)
+        _run_doubtfully(run, stmt.orelse)
+    else:
         run.block(stmt.then if known else stmt.orelse)
-        return
-    # Neither arm is run, because what one writes would hold for the other too.
-    _forget_writes(run, (*stmt.then, *stmt.orelse))
-    if _may_leave(stmt.then) or _may_leave(stmt.orelse):
-        run.frame.maybe = True
 
 
-def _forget_writes(run: Interpretation, body: tuple[S.Stmt, ...]) -> None:
-    """`body` may or may not run: what it writes becomes unknown."""
-    for guarded in S.guarded_statements(body):
-        stmt = guarded.stmt
-        if not isinstance(stmt, S.Assign | S.For) or stmt.target is None:
-            continue
-        try:
-            run.store(stmt.target, UNKNOWN_VALUE)
-        except SimulatedException:
-            continue
+def _run_doubtfully(run: Interpretation, body: tuple[S.Stmt, ...]) -> None:
+    """`body` may or may not run: what it writes becomes unknown, and so does what is written after
+    it where it may have left the function or the loop."""
+    frame = run.frame
+    was_maybe, frame.maybe = frame.maybe, True
+    was_test, frame.test = frame.test, False
+    try:
+        for stmt in body:
+            try:
+                run_statement(run, stmt)
+            except SimulatedException:
+                run.note_possible_exception()
+    except (ReturnSignal, LoopJump) as signal:
+        _note_possible_jump(run, signal)
+    frame.maybe = was_maybe
+    frame.test = was_test
 
 
-def _may_leave(body: tuple[S.Stmt, ...]) -> bool:
-    """Whether `body` has a statement after which the rest of its block does not run."""
-    return any(_leaves(guarded.stmt) for guarded in S.guarded_statements(body))
-
-
-def _leaves(stmt: S.Stmt) -> bool:
-    match stmt:
-        case S.Return() | S.Raise() | S.Jump(kind="break" | "continue"):
-            return True
-        case _:
-            return False
+def _note_possible_jump(run: Interpretation, signal: ReturnSignal | LoopJump) -> None:
+    if isinstance(signal, ReturnSignal):
+        run.frame.may_have_returned = True
+    else:
+        run.frame.may_have_jumped = True
 
 
 def _run_for(run: Interpretation, stmt: S.For) -> None:
+    frame = run.frame
+    had_jumped = frame.may_have_jumped
+    _run_rounds(run, stmt)
+    frame.may_have_jumped = had_jumped
+
+
+def _run_rounds(run: Interpretation, stmt: S.For) -> None:
     items = _loop_items(run, stmt)
     if items is not None:
         # A round costs one, so that loops without expressions end too.
         run.budget -= len(items)
-    if items is None or run.budget < 0:
-        _forget_writes(run, stmt.body)
+    if items is None or run.budget < 0 or not run.is_certain:
         if stmt.target is not None:
             run.store(stmt.target, UNKNOWN_VALUE)
-        if _may_leave(stmt.body):
-            run.frame.maybe = True
+        _run_doubtfully(run, stmt.body)
         return
     for item in items:
         if stmt.target is not None:
@@ -169,6 +173,11 @@ def _run_for(run: Interpretation, stmt: S.For) -> None:
         except LoopJump as jump:
             if jump.kind == "break":
                 return
+        except SimulatedException:
+            if not run.frame.may_have_jumped:
+                raise
+            run.note_possible_exception()
+            return
 
 
 def _loop_items(run: Interpretation, stmt: S.For) -> list[Value] | None:
@@ -184,19 +193,28 @@ def _loop_items(run: Interpretation, stmt: S.For) -> list[Value] | None:
 
 
 def _run_with(run: Interpretation, stmt: S.With) -> None:
+    if stmt.kind == "try":
+        _run_try(run, stmt)
+        return
     undo = apply_context_managers(run, stmt.items)
-    frame = run.frame
-    was_maybe = frame.maybe
-    frame.maybe = was_maybe or any(_is_followed_by_nobody(run, item) for item in stmt.items)
     try:
-        if _is_tolerant(stmt):
-            _run_tolerantly(run, stmt)
+        if _is_tolerant(stmt) or any(_is_followed_by_nobody(run, item) for item in stmt.items):
+            _run_handled(run, stmt.body, ())
         else:
             run.block(stmt.body)
     finally:
-        frame.maybe = was_maybe
         for put_back in reversed(undo):
             put_back()
+
+
+def _run_try(run: Interpretation, stmt: S.With) -> None:
+    try:
+        if stmt.handlers:
+            _run_handled(run, stmt.body, stmt.handlers)
+        else:
+            run.block(stmt.body)
+    finally:
+        run.block(stmt.final)
 
 
 def _is_followed_by_nobody(run: Interpretation, item: E.Expr) -> bool:
@@ -212,9 +230,7 @@ def _is_followed_by_nobody(run: Interpretation, item: E.Expr) -> bool:
 
 
 def _is_tolerant(stmt: S.With) -> bool:
-    """Whether exceptions of the body are handled or expected."""
-    if stmt.kind == "try" and stmt.parts:
-        return True
+    """Whether exceptions of the body are expected."""
     for item in stmt.items:
         name = E.dotted(item.func) if isinstance(item, E.Call) else None
         if name and _TOLERANT.search(name):
@@ -222,21 +238,37 @@ def _is_tolerant(stmt: S.With) -> bool:
     return False
 
 
-def _run_tolerantly(run: Interpretation, stmt: S.With) -> None:
-    """A body whose exceptions are handled: an unknown call in it may raise too."""
+def _run_handled(
+    run: Interpretation, body: tuple[S.Stmt, ...], handlers: tuple[tuple[S.Stmt, ...], ...]
+) -> None:
+    """A body whose exceptions may be taken by one of `handlers`, or by a context manager.
+
+    An unknown call may raise as well, so that a handler runs; what the body writes after one is
+    believed all the same.
+    """
     frame = run.frame
     # In here an exception is no failure of the test.
     was_test, frame.test = frame.test, False
-    unknowns_before = run.unknowns
-    completed = False
+    may_have_raised, unknowns = run.may_have_raised, run.unknowns
+    signal: ReturnSignal | LoopJump | None = None
+    run.handlers += 1
     try:
-        run.block(stmt.body)
-        completed = True
+        run.block(body)
     except SimulatedException:
-        _forget_writes(run, stmt.body)
+        run.note_possible_exception()
+    except (ReturnSignal, LoopJump) as caught:
+        signal = caught
     finally:
+        run.handlers -= 1
         frame.test = was_test
-        if not completed or run.unknowns > unknowns_before:
-            for part in stmt.parts:
-                _forget_writes(run, part)
-                frame.maybe = frame.maybe or _may_leave(part)
+    raised, run.may_have_raised = run.may_have_raised, may_have_raised
+    if run.unknowns > unknowns:
+        for handler in handlers:
+            _run_doubtfully(run, handler)
+    if raised:
+        # Nobody may have taken it, or its handler raised another.
+        run.note_possible_exception()
+    if signal is not None:
+        if not raised:
+            raise signal
+        _note_possible_jump(run, signal)

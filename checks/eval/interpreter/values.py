@@ -243,7 +243,6 @@ class SimulatedException(Exception):
     """The interpreted code raises the exception `name`.
 
     `where` is the line that raises, `origins` are the lines that the culprit came through.
-    `doubtful`: it is only raised on some paths.
     """
 
     def __init__(self, name: str, detail: str, origins: Origins) -> None:
@@ -252,7 +251,6 @@ class SimulatedException(Exception):
         self.detail = detail
         self.origins = origins
         self.where: ValueOrigin | None = None
-        self.doubtful = False
 
 
 class BudgetExceeded(Exception):

@@ -104,15 +104,26 @@ class For(StmtBase):
 class With(StmtBase):
     """Statements that belong together; `kind` says why.
 
-    `with` (`items` are the contexts), `try` (`parts` are its handlers and `finally`, `items` the
-    exceptions), `block` for a bare C++ block, `ifdef` for an arm of an `#if` (its directive is the
-    item), `lambda` for the body of one (the call that takes it is the item).
+    `with` (`items` are the contexts), `try` (`parts` are its handlers and, where `has_final`,
+    `finally`; `items` the exceptions), `block` for a bare C++ block, `ifdef` for an arm of an `#if`
+    (its directive is the item), `lambda` for the body of one (the call that takes it is the item).
     """
 
     kind: str
     body: tuple[Stmt, ...]
     parts: tuple[tuple[Stmt, ...], ...] = ()
     items: tuple[Expr, ...] = ()
+    has_final: bool = False
+
+    @property
+    def handlers(self) -> tuple[tuple[Stmt, ...], ...]:
+        """What runs when an exception was caught."""
+        return self.parts[:-1] if self.has_final else self.parts
+
+    @property
+    def final(self) -> tuple[Stmt, ...]:
+        """What runs in any case."""
+        return self.parts[-1] if self.has_final else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,7 +204,9 @@ class PythonStatements:
             parts.append(self.lower_block(node.finalbody))
         caught = [handler.type for handler in node.handlers if handler.type is not None]
         items = self.expressions.lower_each(caught)
-        return (With("try", body, tuple(parts), items, line=node.lineno, end_line=end_line(node)),)
+        has_final = bool(node.finalbody)
+        last = end_line(node)
+        return (With("try", body, tuple(parts), items, has_final, line=node.lineno, end_line=last),)
 
     def _match(self, node: ast.Match) -> Stmts:
         subject = self.expressions.lower(node.subject)

@@ -30,6 +30,7 @@ processor.output_tokens[1] = 3    # the old form: topk is 0, and rows[0][0] rais
 
 ## Known limits
 
+A test that the change brings is left alone: its author wrote it for the new code, and saw it run.
 Only what the code determines is followed: a value from a foreign library, a mock or a branch on
 something unknown ends the prediction, without a finding. Generators, coroutines and decorated
 helpers are not entered.
@@ -73,9 +74,11 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """One finding for each statement of a test that fails now and did not before."""
     budget = _BUDGET
     for unit, test in tests_of_change(change, config):
+        if not _was_there(test, change):
+            continue
         head = _interpret(unit, test, change, config, Side.HEAD, budget)
         budget -= head.spent
-        failures = [f for f in head.failures if _came_through_product(f, config)]
+        failures = [f for f in head.failures if _came_through_product(f, change, config)]
         if failures:
             base = _interpret(unit, test, change, config, Side.BASE, budget)
             budget -= base.spent
@@ -131,9 +134,19 @@ def _interpret(
     return _TestRun(machine, limit - machine.budget)
 
 
-def _came_through_product(failure: CertainFailure, config: Config) -> bool:
-    """Whether the failing value came through a line of the product that the change altered."""
-    return any(not config.is_test(origin.path) for origin in failure.origins)
+def _was_there(test: Function, change: ChangeSet) -> bool:
+    """Whether the base has this test: one that the change brings was written for the new code."""
+    unit = change.unit(test.path, Side.BASE)
+    return unit is not None and test.qualname in unit.functions_named
+
+
+def _came_through_product(failure: CertainFailure, change: ChangeSet, config: Config) -> bool:
+    """Whether the failing value came through an altered line of a product file that the base has:
+    without one, nothing is known of how the test went."""
+    for origin in failure.origins:
+        if not config.is_test(origin.path) and change.unit(origin.path, Side.BASE) is not None:
+            return True
+    return False
 
 
 def _new_failures(failures: list[CertainFailure], base: _TestRun) -> list[CertainFailure]:

@@ -28,7 +28,9 @@ _STRING_METHODS = frozenset(
     {"split", "strip", "lower", "upper", "startswith", "endswith", "join", "replace"}
 )
 # Methods without a model that leave their object as it is; after any other it is unknown.
-_LIST_READERS = frozenset({"index", "count", "isdisjoint", "issubset", "issuperset", "union"})
+_LIST_READERS = frozenset(
+    {"index", "count", "copy", "isdisjoint", "issubset", "issuperset", "union"}
+)
 _DICT_READERS = frozenset({"get", "keys", "values", "items", "copy"})
 
 
@@ -47,6 +49,18 @@ def call_method(owner: Value, name: str, args: list[Value]) -> Value:
             return _call_string_method(owner, name, args)
         case _:
             return unknown(owner, *args)
+
+
+def forget_what_it_writes(owner: Value, name: str) -> None:
+    """`owner.name(...)` may have been called: what it writes into becomes unknown."""
+    match owner.value:
+        case Array() as array if _writes_in_place(name) and name not in _SAME_ELEMENTS:
+            array.forget()
+        case PyList() as items if name not in _LIST_READERS:
+            items.items = None
+        case PyDict() as mapping if name not in _DICT_READERS:
+            mapping.items.clear()
+            mapping.open = True
 
 
 def _call_array_method(owner: Value, array: Array, name: str, args: list[Value]) -> Value:
@@ -75,7 +89,14 @@ def _call_array_method(owner: Value, array: Array, name: str, args: list[Value])
         case "numel" | "__len__":
             return Value(array.size)
         case _:
+            if _writes_in_place(name):
+                array.forget()
             return unknown(owner, *args)
+
+
+def _writes_in_place(name: str) -> bool:
+    """Whether a method of an array writes into it, by the rule of PyTorch and Paddle."""
+    return name in _ARRAY_WRITERS or (name.endswith("_") and not name.endswith("__"))
 
 
 def _call_list_method(owner: PyList, name: str, args: list[Value]) -> Value:
