@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checks.eval.interpreter.builtins_model.dispatch import call_native, is_array_function
-from checks.eval.interpreter.builtins_model.methods import forget_what_it_writes
+from checks.eval.interpreter.builtins_model.methods import forget_content, writes
 from checks.eval.interpreter.frames import WROTE_ELEMENT, Interpretation, ReturnSignal
 from checks.eval.interpreter.names import evaluate_in_module, find_special_method, get_attribute
 from checks.eval.interpreter.values import (
@@ -41,6 +41,9 @@ def evaluate_call(run: Interpretation, expr: E.Call) -> Value:
             name in _TENSOR_WRITERS
         ):
             return _write_element(run, place, name, argument, expr.line)
+        case E.Call(func=E.Unknown(), args=parts):
+            # An f-string or a `yield`: it reads its parts.
+            return unknown(*[run.eval(part) for part in parts])
     func = run.eval(expr.func)
     if E.starred(expr):
         args = [run.eval(_without_star(arg)) for arg in expr.args]
@@ -99,8 +102,10 @@ def _call_native(run: Interpretation, native: Native, args: list[Value], words: 
     if name in _REFLECTION:
         return _reflect(run, name, args)
     if native.self_ is not None and not run.is_certain:
-        forget_what_it_writes(native.self_, name.rpartition(".")[2])
-        return UNKNOWN_VALUE
+        method = name.rpartition(".")[2]
+        if writes(native.self_, method):
+            forget_content(native.self_)
+            return UNKNOWN_VALUE
     result = call_native(native, args, words)
     is_foreign = native.self_ is None and "." in name and not is_array_function(native)
     if is_foreign and not result.known:

@@ -14,6 +14,7 @@ from checks.eval.interpreter.values import (
     UNKNOWN_VALUE,
     PyDict,
     PyList,
+    SimulatedException,
     Value,
     truth,
     unknown,
@@ -72,7 +73,7 @@ def _evaluate_logic(run: Interpretation, expr: E.Binary) -> Value:
     known = truth(left)
     if known is not None:
         return run.eval(expr.right) if known == (expr.op == "and") else left
-    right = run.eval(expr.right)
+    right = _evaluate_doubtfully(run, expr.right)
     decides = isinstance(right.value, bool) and right.value == (expr.op == "or")
     return right if decides else unknown(left, right)
 
@@ -80,8 +81,23 @@ def _evaluate_logic(run: Interpretation, expr: E.Binary) -> Value:
 def _evaluate_ternary(run: Interpretation, expr: E.Ternary) -> Value:
     known = truth(run.eval(expr.test))
     if known is None:
+        _evaluate_doubtfully(run, expr.then)
+        _evaluate_doubtfully(run, expr.orelse)
         return UNKNOWN_VALUE
     return run.eval(expr.then if known else expr.orelse)
+
+
+def _evaluate_doubtfully(run: Interpretation, expr: E.Expr) -> Value:
+    """The value of an expression that may not be evaluated: what it writes becomes unknown."""
+    frame = run.frame
+    was_maybe, frame.maybe = frame.maybe, True
+    try:
+        return run.eval(expr)
+    except SimulatedException:
+        run.note_possible_exception()
+        return UNKNOWN_VALUE
+    finally:
+        frame.maybe = was_maybe
 
 
 def _evaluate_sequence(run: Interpretation, expr: E.Sequence) -> Value:

@@ -69,6 +69,11 @@ SIMPLE = st.one_of(
             *("self.n += 1", "self.n += len(self.items)", "self.n = flag()"),
             *("self.items.pop()", "self.items.clear()", "self.items = []"),
             *('self.table.pop("a", None)', 'self.table["a"]', 'setattr(self, "n", 3)'),
+            *("self.n = 2 if flag() else len(self.items)", "flag() and self.items.append(2)"),
+            *(
+                "flag() or self.items.clear()",
+                "self.items.pop() if flag() else setattr(self, 'n', 1)",
+            ),
             *("return self.n", "return 0", 'raise ValueError("no")'),
         ]
     ),

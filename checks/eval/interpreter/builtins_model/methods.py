@@ -51,14 +51,27 @@ def call_method(owner: Value, name: str, args: list[Value]) -> Value:
             return unknown(owner, *args)
 
 
-def forget_what_it_writes(owner: Value, name: str) -> None:
-    """`owner.name(...)` may have been called: what it writes into becomes unknown."""
+def writes(owner: Value, name: str) -> bool:
+    """Whether `owner.name(...)` may write into `owner`."""
     match owner.value:
-        case Array() as array if _writes_in_place(name) and name not in _SAME_ELEMENTS:
+        case Array():
+            return _writes_in_place(name) and name not in _SAME_ELEMENTS
+        case PyList():
+            return name not in _LIST_READERS
+        case PyDict():
+            return name not in _DICT_READERS
+        case _:
+            return False
+
+
+def forget_content(owner: Value) -> None:
+    """Something that is not followed wrote into `owner`."""
+    match owner.value:
+        case Array() as array:
             array.forget()
-        case PyList() as items if name not in _LIST_READERS:
+        case PyList() as items:
             items.items = None
-        case PyDict() as mapping if name not in _DICT_READERS:
+        case PyDict() as mapping:
             mapping.items.clear()
             mapping.open = True
 
