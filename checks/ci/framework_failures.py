@@ -1,4 +1,6 @@
-"""Failed tests that other frameworks name in a log: gtest, ctest, unittest, go, cargo, nextest."""
+"""Failed tests that other frameworks name in a log: gtest, ctest, unittest, go, cargo, nextest,
+bazel.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +20,10 @@ _MOST = 400
 _OUTPUT = re.compile(r"^---- (?P<name>.{1,300}) stdout ----$")
 _LONGEST_OUTPUT = 40
 _OUTPUT_END = re.compile(r"^(?:---- |failures:|test result:)")
+# What a failed test prints there: with `--show-output` those that passed have such a section too.
+_OUTPUT_FAILED = re.compile(
+    r"^\s{0,4}(?:thread '.{1,200}panicked at|Error: |note: test did not panic)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,10 @@ _SHAPES = (
         ends=re.compile(r"^\s{0,16}(?:--- (?:PASS|FAIL)|FAIL\b|ok\s|=== RUN)"),
     ),
     _Shape(  # unittest
-        re.compile(r"^(?:FAIL|ERROR)(?: \[[\d.]+s\])?: (?P<name>test\w{0,200} \(\S{1,200}\))"),
+        re.compile(
+            r"^(?:FAIL|ERROR)(?: \[[\d.]+s\])?: "
+            r"(?P<name>(?:test[\w.]{0,200}|(?:setUp|tearDown)(?:Class|Module)) \(\S{1,200}\))"
+        ),
         before=0,
         after=80,
         ends=re.compile(r"^={40,}$|^Ran \d+ tests? in "),
@@ -78,6 +87,12 @@ _SHAPES = (
         ends=re.compile(r"^\s{1,12}(?:PASS|FAIL|SIGSEGV|SIGABRT|TIMEOUT) \["),
     ),
 )
+# Lists at the end of a run, which name and do not tell why. ctest's counts where the run's own
+# lines are not in the log, bazel's where no framework below it named its tests.
+_OF_CTEST = re.compile(
+    r"^\s{0,20}\d+ - (?P<name>\S{1,200}) \((?:[A-Z]\w{1,20}|[A-Z]\w{1,20} \w{1,20})\)"
+)
+_OF_BAZEL = re.compile(r"^(?P<name>//\S{1,200})\s{1,80}(?:FAILED|TIMEOUT) in \d")
 
 
 def framework_failures(stream: BinaryIO, sightings: Sightings) -> Iterator[SessionFailure]:
@@ -92,21 +107,52 @@ def framework_failures(stream: BinaryIO, sightings: Sightings) -> Iterator[Sessi
     parents = {name for name in named if any(other.startswith(f"{name}/") for other in named)}
     leaves = [name for name in named if name not in parents][:_MOST]
     outputs = _outputs(sightings)
-    ranges = [outputs.get(name) or _range(*named[name]) for name in leaves]
+    ranges = [_output_range(outputs[n]) if n in outputs else _range(*named[n]) for n in leaves]
     for name, lines in zip(leaves, read_ranges(stream, ranges), strict=True):
         line, shape = named[name]
         told = _up_to_end(lines) if name in outputs else _cut(lines, line, shape)
         yield SessionFailure(name, "", told, line)
+    if not leaves:
+        yield from _of_quiet_cargo(stream, outputs)
+        yield from _of_lists(sightings)
 
 
-def _outputs(sightings: Sightings) -> dict[str, LineRange]:
-    """Where cargo prints each failed test's output."""
-    ranges = {}
+def _of_quiet_cargo(stream: BinaryIO, outputs: Mapping[str, LogLine]) -> Iterator[SessionFailure]:
+    """The failed tests of `cargo test -q`, which names them nowhere but above their output."""
+    names = list(outputs)[:_MOST]
+    ranges = [_output_range(outputs[name]) for name in names]
+    for name, lines in zip(names, read_ranges(stream, ranges), strict=True):
+        told = _up_to_end(lines)
+        if any(_OUTPUT_FAILED.match(line.text) for line in told):
+            yield SessionFailure(name, "", told, outputs[name])
+
+
+def _of_lists(sightings: Sightings) -> Iterator[SessionFailure]:
+    """The tests that only a list at the end names: ctest's, else bazel's."""
+    for pattern in (_OF_CTEST, _OF_BAZEL):
+        found: dict[str, LogLine] = {}
+        for line in sightings.get("framework-failure", ()):
+            match = pattern.match(line.text)
+            if match is not None:
+                found.setdefault(match["name"], line)
+        if found:
+            for name, line in list(found.items())[:_MOST]:
+                yield SessionFailure(name, "", (), line)
+            return
+
+
+def _outputs(sightings: Sightings) -> dict[str, LogLine]:
+    """The lines below which cargo prints each failed test's output."""
+    headings = {}
     for line in sightings.get("test-output", ()):
         match = _OUTPUT.match(line.text)
         if match is not None:
-            ranges[match["name"]] = LineRange(line.number + 1, line.number + _LONGEST_OUTPUT)
-    return ranges
+            headings[match["name"]] = line
+    return headings
+
+
+def _output_range(heading: LogLine) -> LineRange:
+    return LineRange(heading.number + 1, heading.number + _LONGEST_OUTPUT)
 
 
 def _up_to_end(lines: tuple[LogLine, ...]) -> tuple[LogLine, ...]:

@@ -17,6 +17,8 @@ _STAMP = (
     # GitHub, Jenkins, Docker, syslog
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|\s?[+-]\d\d:?\d\d)?"
     r"|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?=\s|\])"  # Jenkins' Timestamper
+    # the date of RFC 9110
+    r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT(?=\s)"
     r"|\d{1,2}:\d\d:\d\d [AP]M:?(?=\s)"  # Netlify
     r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s{1,2}\d{1,2} "
     r"\d\d:\d\d:\d\d(?:\.\d{1,9}:)?(?=\s)"
@@ -33,6 +35,8 @@ _LAYER = re.compile(
             r"pid=\d{1,9}(?:, ip=[\d.]{7,40})?\)\s?",
             # TeamCity: `W:\t [Step 1/1] `
             r"[EWFi]?\s?:?\s{0,3}\[Step \d{1,3}/\d{1,3}\]\s?",
+            # Google Cloud Build: `Step #7 - "integration": `
+            r"Step #\d{1,4}(?: - \"[^\"]{1,100}\")?:\s?",
             # torchrun, mpirun, pytest-xdist
             r"\[(?:default)?rank\d{1,5}\]:\s?|\[\d{1,5},\d{1,5}\]<std(?:err|out)>:\s?|\[\d{1,5}\]:\s?",
             r"\[gw\d{1,4}\] (?=\[|[A-Z])",

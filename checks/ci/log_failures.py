@@ -25,6 +25,8 @@ _MOST_KEY_LINES = MOST_LINES - 2
 _OF_A_DEVICE = frozenset({Category.DEVICE_ERROR, Category.DEVICE_OOM})
 # Errors of a test that tell nothing: the process that failed spoke before.
 _BARE = frozenset({"", "AssertionError"})
+# What a list of failed tests says as well.
+_TOLD_BY_LISTS = frozenset({Category.TEST_FAILURE, Category.UNKNOWN})
 # What one test may die of while the job's script goes on with the next.
 _OF_ONE_TEST = frozenset({Category.SIGNAL, Category.TIMEOUT, Category.HANG, Category.UNKNOWN})
 
@@ -47,9 +49,18 @@ def failures_in_log(
 
 
 def _explains_all(top: Match, tests: tuple[ObservedFailure, ...]) -> bool:
-    """Whether a device failed and none of the tests says more than that something was not true."""
+    """Whether a device failed and none of the tests says more than that something was not true, or
+    anything is known and the tests are but named in a list.
+    """
+    if all(_is_only_named(test) for test in tests):
+        return top.rule.category not in _TOLD_BY_LISTS
     says_nothing = all(test.error in _BARE for test in tests)
     return says_nothing and top.rule.category in _OF_A_DEVICE
+
+
+def _is_only_named(test: ObservedFailure) -> bool:
+    """Whether nothing is known of the test but the line that names it."""
+    return test.named is not None and test.text.strip() == test.named.text.strip()
 
 
 def _killed_job(top: Match, tests: tuple[ObservedFailure, ...], scanned: Scan) -> bool:

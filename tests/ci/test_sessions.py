@@ -123,12 +123,34 @@ def test_the_category_is_each_test_s_own():
         ("test a::b ... ok\ntest a::c ... FAILED\n", ["a::c"]),
         ("1/2 Test #1: one ...........   Passed    0.1 sec\n2/2 Test #2: two ...........***Failed    0.1 sec\n", ["two"]),
         ("        FAIL [   0.012s] crate tests::x\n", ["crate tests::x"]),
+        ("[  FAILED  ] 1 test, listed below:\n[  FAILED  ] A/1.b, where TypeParam = double\n", ["A/1.b"]),
+        ("The following tests FAILED:\n\t 6 - drafts (Failed)\n\t 32 - trace (Not Run)\n", ["drafts", "trace"]),
+        ("2/2 Test #2: two ...........***Failed    0.1 sec\nThe following tests FAILED:\n\t 2 - two (Failed)\n", ["two"]),
+        ("//ops:pass_test      PASSED in 2.1s\n//ops:verify_test    FAILED in 2 out of 2 in 0.6s\n", ["//ops:verify_test"]),
+        ("//ops:slow_test     TIMEOUT in 900.0s\n", ["//ops:slow_test"]),
+        ("[  FAILED  ] A.b (3 ms)\n//ops:verify_test    FAILED in 0.6s\n", ["A.b"]),
+        ("---- a::b stdout ----\nthread 'a::b' panicked at src/a.rs:3:4:\nno\n", ["a::b"]),
+        ("---- a::b stdout ----\naccepted 3 of 4\n", []),
+        ("ERROR: setUpClass (m.TestM)\n-----\nTraceback\nValueError: no\n\nRan 0 tests in 0.1s\n", ["setUpClass (m.TestM)"]),
+        ("Tue, 04 Mar 2031 08:10:02 GMT [gw3] [100%] FAILED tests/test_a.py::test_x\n", ["tests/test_a.py::test_x"]),
         ("[gw1] [ 50%] FAILED tests/test_a.py::test_x \n", ["tests/test_a.py::test_x"]),
         ("FAILED [310.02s] tests/test_a.py::test_x - RuntimeError: no\n", ["tests/test_a.py::test_x"]),
     ],
 )  # fmt: skip
 def test_other_frameworks_and_forms(log, names):
     assert list(failing_tests(log)) == names
+
+
+def test_what_is_known_of_the_job_comes_before_a_list_that_only_names():
+    log = (
+        "RuntimeError: CUDA error: an illegal memory access was encountered\n"
+        "//ops:verify_test    FAILED in 0.6s\n"
+    )
+    found, _ = failures_in_log(Files(log=log).open("log"))
+    assert [(f.category, f.test) for f in found] == [
+        (Category.DEVICE_ERROR, ""),
+        (Category.TEST_FAILURE, "//ops:verify_test"),
+    ]
 
 
 SUMMARY = """=========================== short test summary info ============================
