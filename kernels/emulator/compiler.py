@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from kernels.emulator.bindings import bindings_of
+from kernels.emulator.build_files import type_switches
 from kernels.emulator.discovery import hardware_of, registered_ops
 from kernels.emulator.includes import SourceFiles, SourceRefused, collect
 from kernels.emulator.rewrite.text import UnbalancedBracket, closing, mask
@@ -188,15 +189,17 @@ def build_all(
 
 @dataclass(frozen=True)
 class Bindings:
-    """What the repository registers in other files than the functions': for Python, for PyTorch."""
+    """What the repository says of a source elsewhere: the ops that are registered for Python and
+    for PyTorch, and what its build defines."""
 
     functions: dict[tuple[str, str], str]
     torch_ops: list[TorchOp]
+    switches: list[str]
 
     @classmethod
     def of(cls, root: Path) -> Bindings:
         """All of a repository's."""
-        return cls(bindings_of(root), torch_ops_of(root))
+        return cls(bindings_of(root), torch_ops_of(root), type_switches(root))
 
     def text_for(self, source: str, text: str) -> str:
         """The registrations of functions that a source defines."""
@@ -214,6 +217,8 @@ def _build(
     try:
         files = collect(root, source, RUNTIME / "include", text)
         files.texts[source] += names.text_for(source, files.texts[source])
+        if hardware_of(source) != "xpu":
+            files.switches = names.switches
         build = _build_collected(workshop, files)
     except SourceRefused as error:
         return Build(source, refusal=str(error), ops=_ops_of_refused(root, source))
@@ -276,6 +281,10 @@ def _torch_flags(files: SourceFiles) -> list[str]:
     return flags
 
 
+def _defines(files: SourceFiles) -> list[str]:
+    return [f"-D{name}" for name in files.switches]
+
+
 def _torch_libraries(files: SourceFiles) -> list[str]:
     if not _uses_torch(files):
         return []
@@ -288,6 +297,7 @@ def _build_collected(workshop: Workshop, files: SourceFiles) -> Build:
     key = _digest(
         source,
         *workshop.command(source),
+        *_defines(files),
         *_torch_flags(files),
         workshop.toolchain.version,
         _digest_of("include"),
@@ -311,6 +321,7 @@ def _compile(workshop: Workshop, files: SourceFiles, key: str) -> Build:
             file.write_text(text, encoding="utf-8")
         command = [
             *workshop.command(files.source),
+            *_defines(files),
             "-H",
             "-x",
             "c++",
@@ -416,7 +427,7 @@ def _binding_text(text: str, names: dict[str, str]) -> str:
     registered = set(registered_ops(text))
     lines = []
     for name, function in names.items():
-        if name not in registered and function in text and _defines(text, function):
+        if name not in registered and function in text and _has_body(text, function):
             lines.append(f"EMULATOR_BIND({name}, {function});")
     return "\n" + "\n".join(lines) + "\n" if lines else ""
 
@@ -426,7 +437,7 @@ def _torch_text(text: str, ops: list[TorchOp]) -> str:
     lines = []
     for op in ops:
         function = op.function.rsplit("::", maxsplit=1)[-1]
-        if function in text and _defines(text, function):
+        if function in text and _has_body(text, function):
             lines.append(op.registration())
     if not lines:
         return ""
@@ -436,7 +447,7 @@ def _torch_text(text: str, ops: list[TorchOp]) -> str:
     return "\n" + "\n".join([*headers, *lines]) + "\n"
 
 
-def _defines(text: str, function: str) -> bool:
+def _has_body(text: str, function: str) -> bool:
     """Whether a line begins the definition of a function: its parameters, then a brace."""
     code = mask(text)
     for match in re.finditer(rf"^[^\n;{{}}#()]*\b{function}[ \t]*\(", code, re.MULTILINE):

@@ -152,6 +152,7 @@ void* shared_slot(unsigned slot, size_t size);
 void* dynamic_shared_memory();
 
 [[noreturn]] void trap(const char* what);
+[[noreturn]] void assertion_failed(const char* what, const char* file, int line);
 
 }  // namespace emulator
 
