@@ -201,12 +201,20 @@ class Bindings:
         """All of a repository's."""
         return cls(bindings_of(root), torch_ops_of(root), type_switches(root))
 
+    def ops_of(self, source: str, text: str) -> tuple[str, ...]:
+        """The ops that a source registers, with what `text_for` gives it."""
+        own = {op.name for op in self.torch_ops if op.path == source}
+        return tuple(sorted(own | set(registered_ops(text))))
+
     def text_for(self, source: str, text: str) -> str:
         """The registrations of functions that a source defines."""
-        ops = ops_near(source, self.torch_ops)
+        # What a source registers itself is there already.
+        ops = [op for op in ops_near(source, self.torch_ops) if op.path != source]
         hardware = hardware_of(source)
         functions = {n: f for (kind, n), f in self.functions.items() if kind in ("", hardware)}
-        return _binding_text(text, functions) + _torch_text(text, ops)
+        # Functions on PyTorch's tensors are bound by PyTorch's own pybind alone.
+        bound = "" if _TORCH.search(text) else _binding_text(text, functions)
+        return bound + _torch_text(text, ops)
 
 
 def _build(
@@ -221,8 +229,8 @@ def _build(
             files.switches = names.switches
         build = _build_collected(workshop, files)
     except SourceRefused as error:
-        return Build(source, refusal=str(error), ops=_ops_of_refused(root, source))
-    return replace(build, ops=tuple(registered_ops(files.texts[source])))
+        return Build(source, refusal=str(error), ops=_ops_of_refused(root, source, names))
+    return replace(build, ops=names.ops_of(source, files.texts[source]))
 
 
 def _interpreted(root: Path, source: str) -> Build:
@@ -250,9 +258,9 @@ def build_texts(
             tick(number, build)
 
 
-def _ops_of_refused(root: Path, source: str) -> tuple[str, ...]:
+def _ops_of_refused(root: Path, source: str, names: Bindings) -> tuple[str, ...]:
     try:
-        return tuple(registered_ops((root / source).read_text("utf-8", "replace")))
+        return names.ops_of(source, (root / source).read_text("utf-8", "replace"))
     except OSError:
         return ()
 

@@ -6,5 +6,5 @@
 #define assert(...) ((void)0)
 #else
 #define assert(...) \
-  (static_cast<bool>(__VA_ARGS__) ? (void)0 : ::emulator::assertion_failed(#__VA_ARGS__, __FILE__, __LINE__))
+  (static_cast<bool>(__VA_ARGS__) ? (void)0 : __assert_fail(#__VA_ARGS__, __FILE__, __LINE__, __func__))
 #endif

@@ -477,16 +477,16 @@ void* dynamic_shared_memory() {
   return block.dynamic_shared.get();
 }
 
-// In host code it ends the process, as it does everywhere.
-void assertion_failed(const char* what, const char* file, int line) {
-  std::string sentence = text({file, line}) + ": assertion failed: " + what;
-  if (running_thread != nullptr) trap(sentence.c_str());
-  std::fprintf(stderr, "%s\n", sentence.c_str());
-  std::abort();
-}
-
 void trap(const char* what) {
   throw DeviceError(std::string("trap: ") + what + " in " + kernel());
 }
 
 }  // namespace emulator
+
+// In host code it ends the process, as it does everywhere.
+void emulator_assert_fail(const char* what, const char* file, unsigned line, const char*) {
+  std::string sentence = std::string(file) + ":" + std::to_string(line) + ": assertion failed: " + what;
+  if (emulator::running_thread != nullptr) emulator::trap(sentence.c_str());
+  std::fprintf(stderr, "%s\n", sentence.c_str());
+  std::abort();
+}

@@ -152,8 +152,12 @@ void* shared_slot(unsigned slot, size_t size);
 void* dynamic_shared_memory();
 
 [[noreturn]] void trap(const char* what);
-[[noreturn]] void assertion_failed(const char* what, const char* file, int line);
 
 }  // namespace emulator
+
+// What a failed assertion calls, PyTorch's own ones in kernels too: it may throw.
+#define __assert_fail emulator_assert_fail
+extern "C" [[noreturn]] void emulator_assert_fail(const char* what, const char* file, unsigned line,
+                                                  const char* function);
 
 #define EMULATOR_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
