@@ -15,6 +15,7 @@ from bot.errors import UserError
 from checks.core.tree import Tree
 
 _SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cc", ".cpp", ".inl", ".inc", ".py", ".xpu", ".toml")
+_BUILD_FILES = (".cmake", "CMakeLists.txt")
 _DEVICE_SUFFIX = ".cu"
 _KERNEL = re.compile(r"^\s*@triton\.jit\b", re.MULTILINE)
 _TORCH = re.compile(r"^\s*import torch\b", re.MULTILINE)
@@ -72,7 +73,7 @@ def write_tree(tree: Tree, folder: Path) -> None:
     Raises `UserError` for names that no file system takes.
     """
     for name in tree.paths():
-        if not name.endswith(_SUFFIXES) or not _harmless(name):
+        if not name.endswith((*_SUFFIXES, *_BUILD_FILES)) or not _harmless(name):
             continue
         path = folder / name
         try:

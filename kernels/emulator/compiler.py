@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from kernels.emulator.bindings import bindings_of
+from kernels.emulator.build_files import type_switches
 from kernels.emulator.discovery import hardware_of, registered_ops
 from kernels.emulator.includes import SourceFiles, SourceRefused, collect
 from kernels.emulator.rewrite.text import UnbalancedBracket, closing, mask
@@ -188,22 +189,32 @@ def build_all(
 
 @dataclass(frozen=True)
 class Bindings:
-    """What the repository registers in other files than the functions': for Python, for PyTorch."""
+    """What the repository says of a source elsewhere: the ops that are registered for Python and
+    for PyTorch, and what its build defines."""
 
     functions: dict[tuple[str, str], str]
     torch_ops: list[TorchOp]
+    switches: list[str]
 
     @classmethod
     def of(cls, root: Path) -> Bindings:
         """All of a repository's."""
-        return cls(bindings_of(root), torch_ops_of(root))
+        return cls(bindings_of(root), torch_ops_of(root), type_switches(root))
+
+    def ops_of(self, source: str, text: str) -> tuple[str, ...]:
+        """The ops that a source registers, with what `text_for` gives it."""
+        own = {op.name for op in self.torch_ops if op.path == source}
+        return tuple(sorted(own | set(registered_ops(text))))
 
     def text_for(self, source: str, text: str) -> str:
         """The registrations of functions that a source defines."""
-        ops = ops_near(source, self.torch_ops)
+        # What a source registers itself is there already.
+        ops = [op for op in ops_near(source, self.torch_ops) if op.path != source]
         hardware = hardware_of(source)
         functions = {n: f for (kind, n), f in self.functions.items() if kind in ("", hardware)}
-        return _binding_text(text, functions) + _torch_text(text, ops)
+        # Functions on PyTorch's tensors are bound by PyTorch's own pybind alone.
+        bound = "" if _TORCH.search(text) else _binding_text(text, functions)
+        return bound + _torch_text(text, ops)
 
 
 def _build(
@@ -214,10 +225,12 @@ def _build(
     try:
         files = collect(root, source, RUNTIME / "include", text)
         files.texts[source] += names.text_for(source, files.texts[source])
+        if hardware_of(source) != "xpu":
+            files.switches = names.switches
         build = _build_collected(workshop, files)
     except SourceRefused as error:
-        return Build(source, refusal=str(error), ops=_ops_of_refused(root, source))
-    return replace(build, ops=tuple(registered_ops(files.texts[source])))
+        return Build(source, refusal=str(error), ops=_ops_of_refused(root, source, names))
+    return replace(build, ops=names.ops_of(source, files.texts[source]))
 
 
 def _interpreted(root: Path, source: str) -> Build:
@@ -245,9 +258,9 @@ def build_texts(
             tick(number, build)
 
 
-def _ops_of_refused(root: Path, source: str) -> tuple[str, ...]:
+def _ops_of_refused(root: Path, source: str, names: Bindings) -> tuple[str, ...]:
     try:
-        return tuple(registered_ops((root / source).read_text("utf-8", "replace")))
+        return names.ops_of(source, (root / source).read_text("utf-8", "replace"))
     except OSError:
         return ()
 
@@ -276,6 +289,10 @@ def _torch_flags(files: SourceFiles) -> list[str]:
     return flags
 
 
+def _defines(files: SourceFiles) -> list[str]:
+    return [f"-D{name}" for name in files.switches]
+
+
 def _torch_libraries(files: SourceFiles) -> list[str]:
     if not _uses_torch(files):
         return []
@@ -288,6 +305,7 @@ def _build_collected(workshop: Workshop, files: SourceFiles) -> Build:
     key = _digest(
         source,
         *workshop.command(source),
+        *_defines(files),
         *_torch_flags(files),
         workshop.toolchain.version,
         _digest_of("include"),
@@ -311,6 +329,7 @@ def _compile(workshop: Workshop, files: SourceFiles, key: str) -> Build:
             file.write_text(text, encoding="utf-8")
         command = [
             *workshop.command(files.source),
+            *_defines(files),
             "-H",
             "-x",
             "c++",
@@ -416,7 +435,7 @@ def _binding_text(text: str, names: dict[str, str]) -> str:
     registered = set(registered_ops(text))
     lines = []
     for name, function in names.items():
-        if name not in registered and function in text and _defines(text, function):
+        if name not in registered and function in text and _has_body(text, function):
             lines.append(f"EMULATOR_BIND({name}, {function});")
     return "\n" + "\n".join(lines) + "\n" if lines else ""
 
@@ -426,7 +445,7 @@ def _torch_text(text: str, ops: list[TorchOp]) -> str:
     lines = []
     for op in ops:
         function = op.function.rsplit("::", maxsplit=1)[-1]
-        if function in text and _defines(text, function):
+        if function in text and _has_body(text, function):
             lines.append(op.registration())
     if not lines:
         return ""
@@ -436,7 +455,7 @@ def _torch_text(text: str, ops: list[TorchOp]) -> str:
     return "\n" + "\n".join([*headers, *lines]) + "\n"
 
 
-def _defines(text: str, function: str) -> bool:
+def _has_body(text: str, function: str) -> bool:
     """Whether a line begins the definition of a function: its parameters, then a brace."""
     code = mask(text)
     for match in re.finditer(rf"^[^\n;{{}}#()]*\b{function}[ \t]*\(", code, re.MULTILINE):

@@ -27,11 +27,12 @@ class SourceRefused(Exception):
 class SourceFiles:
     """A source with all that it includes from the repository: rewritten text by path.
 
-    Includes name files by their whole paths.
+    Includes name files by their whole paths. `switches` are names that its build defines.
     """
 
     source: str
     texts: dict[str, str] = field(default_factory=dict)
+    switches: list[str] = field(default_factory=list)
 
 
 def collect(root: Path, source: str, runtime: Path, text: str | None = None) -> SourceFiles:

@@ -57,6 +57,41 @@ def test_shared_declarations(declaration: str, names: list[str]) -> None:
         assert f"auto& {name} = ::emulator::shared_memory<" in out
 
 
+@pytest.mark.parametrize(
+    "before",
+    ["#if (defined(FLAG))\n  call();\n#endif\n", "#define TWO(a) f(a); \\\n  g(a)\n", "done:\n"],
+)
+def test_a_shared_declaration_after_a_directive_or_label(before: str) -> None:
+    text = "void k() {\n" + before + "__shared__ float __attribute((aligned(16))) a[4];\n}\n"
+    out = rewrite(text)
+    assert out.startswith("void k() {\n" + before + "struct emulator_shared_")
+    assert out.count("\n") == text.count("\n")
+
+
+def test_a_macro_for_a_shared_declaration() -> None:
+    out = rewrite("#define BUFFER(T, name, n) __shared__ T name[n]\n")
+    assert "struct emulator_shared_##name { T name[n]; }; auto& name = " in out
+
+
+def test_dynamic_shared_memory_of_the_whole_file() -> None:
+    out = rewrite("namespace ops { extern __shared__ float4 all[]; }\nvoid k() { all[0] = x; }")
+    assert "namespace ops { static const ::emulator::DynamicShared<float4> all; }" in out
+    with pytest.raises(ValueError, match="outside of a function"):
+        rewrite("__shared__ int count;\nvoid k() {}")
+
+
+def test_device_code_is_that_of_one_gpu() -> None:
+    text = "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800\nint __CUDA_ARCH_LIST__;\n#endif"
+    assert rewrite(text).count("EMULATED_CUDA_ARCH") == 2
+    assert "__CUDA_ARCH_LIST__" in rewrite(text)
+
+
+def test_a_launch_of_a_table() -> None:
+    assert "{ table[i + 1](emulator_arguments...); });" in rewrite(
+        "x = 1; table[i + 1]<<<1, 2>>>();"
+    )
+
+
 def test_dynamic_shared_memory() -> None:
     out = rewrite("void k() { extern __shared__ __align__(16) unsigned char bytes[]; }")
     assert "unsigned char* bytes = static_cast<unsigned char*>(::emulator::dynamic" in out

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kernels.emulator.build_files import type_switches
 from kernels.emulator.compiler import (
     RUNTIME,
     Bindings,
@@ -17,17 +18,19 @@ from kernels.emulator.compiler import (
 )
 from kernels.emulator.discovery import registered_ops
 from kernels.emulator.includes import collect
-from kernels.emulator.library import HostTensor, Library
+from kernels.emulator.library import HostTensor, Library, OpError
 from tests.device.test_command import needs_compiler
 
 _SOURCE = """
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
+#include <cassert>
 #include <cuda/atomic>
 #include "paddle/extension.h"
 #include "cub/cub.cuh"
 
 namespace cg = cooperative_groups;
+#define BUFFER(T, name, n) __shared__ T name[n]
 
 struct Minus {
   __device__ int operator()(int a, int b) const { return a - b; }
@@ -97,6 +100,57 @@ int64_t Shared(const paddle::Tensor& values) {
 }
 PD_BUILD_STATIC_OP(shared).Inputs({"values"}).Outputs({"out"}).SetKernelFn(PD_KERNEL(Shared));
 
+__global__ void architecture_kernel(int* values) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  values[0] = __CUDA_ARCH__;
+#endif
+  BUFFER(int, one, 4);
+  BUFFER(int, two, 4);
+  one[threadIdx.x] = two[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  values[1 + threadIdx.x] = one[3 - threadIdx.x] * 10 + two[threadIdx.x];
+}
+void Architecture(const paddle::Tensor& values) {
+  void (*table[])(int*) = {nullptr, architecture_kernel};
+  table[1]<<<1, 4>>>(const_cast<int*>(values.data<int>()));
+}
+PD_BUILD_STATIC_OP(architecture)
+    .Inputs({"values"}).Outputs({"out"}).SetInplaceMap({{"values", "out"}})
+    .SetKernelFn(PD_KERNEL(Architecture));
+
+extern __shared__ int of_the_file[];
+__global__ void tiles_kernel(int* values) {
+  of_the_file[threadIdx.x] = threadIdx.x;
+  auto eight = cg::tiled_partition<8>(cg::this_thread_block());
+  cg::thread_block_tile<4> four = cg::tiled_partition<4>(eight);
+  int sum = 0;
+  typedef cub::WarpScan<int, 8> Scan;
+  __shared__ Scan::TempStorage memory;
+  // Only some lanes of the warp come here.
+  if (threadIdx.x < 8) Scan(memory).InclusiveSum(int(threadIdx.x), sum);
+  int* mine = of_the_file + threadIdx.x;
+  values[threadIdx.x] = sum * 1000 + four.meta_group_size() * 100 + four.meta_group_rank() * 10 + *mine % 10;
+}
+void Tiles(const paddle::Tensor& values) {
+  tiles_kernel<<<1, 32, 32 * sizeof(int)>>>(const_cast<int*>(values.data<int>()));
+}
+PD_BUILD_STATIC_OP(tiles)
+    .Inputs({"values"}).Outputs({"out"}).SetInplaceMap({{"values", "out"}})
+    .SetKernelFn(PD_KERNEL(Tiles));
+
+__global__ void checked_kernel(const int* values) {
+  assert(values[threadIdx.x] == 0 && "is zero");
+}
+void Checked(const paddle::Tensor& values) { checked_kernel<<<1, 2>>>(values.data<int>()); }
+PD_BUILD_STATIC_OP(checked).Inputs({"values"}).Outputs({"out"}).SetKernelFn(PD_KERNEL(Checked));
+
+void Shaped(const paddle::Tensor& values, int64_t rows, int64_t depth) {
+  checked_kernel<<<dim3(1, rows), dim3(1, 1, depth)>>>(values.data<int>());
+}
+PD_BUILD_STATIC_OP(shaped)
+    .Inputs({"values"}).Outputs({"out"}).Attrs({"rows: int64_t", "depth: int64_t"})
+    .SetKernelFn(PD_KERNEL(Shaped));
+
 std::vector<paddle::Tensor> Nothing(const paddle::Tensor& values) {
   return {values, paddle::Tensor()};
 }
@@ -157,6 +211,83 @@ def test_a_tensor_that_an_op_did_not_make_has_no_elements(library: Library) -> N
     assert isinstance(none, HostTensor)
     assert same.array.tolist() == [3, 4]
     assert none.array.tolist() == []
+
+
+@needs_compiler
+def test_device_code_is_compiled_for_an_h100(library: Library) -> None:
+    values = tensor([0] * 5, "int32")
+    library.call("architecture", [values])
+    assert values.array.tolist() == [900, 30, 21, 12, 3]
+
+
+@needs_compiler
+def test_tiles_of_tiles_and_parts_of_a_warp(library: Library) -> None:
+    values = tensor([0] * 32, "int32")
+    library.call("tiles", [values])
+    sums = [sum(range(i + 1)) if i < 8 else 0 for i in range(32)]
+    wanted = [sums[i] * 1000 + 200 + i % 8 // 4 * 10 + i % 10 for i in range(32)]
+    assert values.array.tolist() == wanted
+
+
+@needs_compiler
+def test_a_failed_assertion_is_the_kernels_error(library: Library) -> None:
+    library.call("checked", [tensor([0, 0], "int32")])
+    with pytest.raises(OpError, match=r"assertion failed: .*is zero.* in kernel checked_kernel"):
+        library.call("checked", [tensor([0, 1], "int32")])
+
+
+@needs_compiler
+@pytest.mark.parametrize(("rows", "depth"), [(65_536, 1), (1, 65)])
+def test_a_launch_that_no_gpu_takes(library: Library, rows: int, depth: int) -> None:
+    values = tensor([0], "int32")
+    with pytest.raises(OpError, match="invalid configuration"):
+        library.call("shaped", [values, rows, depth])
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("#include <mma.h>\n", "tensor cores"),
+        (
+            "__global__ void __cluster_dims__(2, 1, 1) k() {}\nvoid f() { k<<<2, 1>>>(); }",
+            "cluster",
+        ),
+        (
+            "#include <cooperative_groups.h>\n__global__ void k() {\n"
+            "  cooperative_groups::this_cluster().sync();\n}\nvoid f() { k<<<2, 1>>>(); }",
+            "thread block clusters",
+        ),
+        ("__global__ void k(cudaTextureObject_t t) { tex1Dfetch<float>(t, 0); }", "textures"),
+        (
+            "__global__ void k(int* p) { p[0] = __cvta_generic_to_shared(p); }",
+            "PTX: addresses of shared memory",
+        ),
+    ],
+)
+def test_what_is_not_emulated_is_refused_by_name(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "a.cu").write_text(text)
+    workshop = Workshop(find_toolchain(), tmp_path)
+    [build] = build_all(workshop, tmp_path, ["a.cu"], lambda _: None)
+    assert build.library is None
+    assert "not emulated" in build.refusal
+    assert why in build.refusal
+
+
+@needs_compiler
+def test_the_build_files_say_which_types_there_are(tmp_path: Path) -> None:
+    text = "#ifndef ENABLE_BF16\n#error no bfloat16\n#endif\n#ifdef USE_ROCM\n#error\n#endif"
+    (tmp_path / "a.cu").write_text(text)
+    (tmp_path / "cmake").mkdir()
+    for name, line in (
+        ("cmake/flags.cmake", 'list(APPEND GPU_FLAGS "-DENABLE_BF16" "-DUSE_ROCM")'),
+        ("CMakeLists.txt", "add_definitions(-DENABLE_FP8_OF_OURS -DENABLE_FP8=0)"),
+    ):
+        (tmp_path / name).write_text(line)
+    workshop = Workshop(find_toolchain(), tmp_path)
+    assert type_switches(tmp_path) == ["ENABLE_BF16"]
+    [build] = build_all(workshop, tmp_path, ["a.cu"], lambda _: None)
+    assert build.refusal == ""
 
 
 def test_a_header_in_a_folder_beside(tmp_path: Path) -> None:

@@ -38,6 +38,49 @@ STABLE_TORCH_LIBRARY_IMPL(example, CUDA, ops) {
   ops.impl("scale", TORCH_BOX(&scale));
 }
 """
+_OWN = """
+#include <torch/all.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAStream.h>
+
+__global__ void bump_kernel(float* values, int n) {
+  CUDA_KERNEL_ASSERT(n < 4);
+  if (threadIdx.x < n) values[threadIdx.x] += 1;
+}
+
+void bump(torch::Tensor& values) {
+  auto stream = at::cuda::getCurrentCUDAStream();
+  bump_kernel<<<1, 64, 0, stream>>>(values.data_ptr<float>(), values.numel());
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+TORCH_LIBRARY(own, ops) {
+  ops.def("bump(Tensor! values) -> ()");
+  ops.impl("bump", torch::kCUDA, &bump);
+}
+"""
+_OWN_TEST = """
+import torch
+
+
+def test_bump():
+    values = torch.zeros(3, device="cuda")
+    torch.ops.own.bump(values)
+    assert values.tolist() == [1.0] * 3
+
+
+def test_too_many():
+    torch.ops.own.bump(torch.zeros(5, device="cuda"))
+"""
+_PYBIND = """
+#include <torch/extension.h>
+
+void bump(torch::Tensor values) {
+  values.add_(1);
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("bump", &bump); }
+"""
 _CPU_BINDINGS = """
 TORCH_LIBRARY_EXPAND(CONCAT(TORCH_EXTENSION_NAME, _math), ops) {
   ops.def("scale(Tensor! values, float factor) -> ()", &scale_on_cpu);
@@ -155,6 +198,15 @@ def test_a_source_gets_its_own_registrations(tmp_path: Path) -> None:
     assert Bindings.of(tmp_path).text_for("csrc/other.cu", "void other() {}") == ""
 
 
+def test_a_source_that_registers_its_own_ops(tmp_path: Path) -> None:
+    (tmp_path / "own.cu").write_text(_OWN)
+    bindings = Bindings.of(tmp_path)
+    assert bindings.text_for("own.cu", _OWN) == ""
+    assert bindings.ops_of("own.cu", _OWN) == ("bump",)
+    (tmp_path / "own.cu").write_text(_PYBIND)
+    assert Bindings.of(tmp_path).text_for("own.cu", _PYBIND) == ""
+
+
 def test_names_of_cuda() -> None:
     out = rewrite("#include <torch/all.h>\nbool f() { return x.is_cuda() && d == at::kCUDA; }")
     assert "x.is_cpu() && d == at::kCPU" in out
@@ -179,6 +231,22 @@ def test_an_op_and_its_test(tmp_path: Path, cache: Path) -> None:
     assert cases["test_scale"]["outcome"] == "passed"
     assert cases["test_wrong"]["outcome"] == "failed"
     assert "[0.0, 3.0, 6.0]" in cases["test_wrong"]["why"]
+
+
+@needs_compiler
+@pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="the ops are compiled with torch's headers"
+)
+def test_one_file_with_an_op_and_its_registration(tmp_path: Path, cache: Path) -> None:
+    (tmp_path / "own.cu").write_text(_OWN)
+    (tmp_path / "test_own.py").write_text(_OWN_TEST)
+    commit(tmp_path, "head")
+    report = report_of(run_device(cache, "test", "--repo", str(tmp_path), "--format", "json"))
+    cases = {case["test"].rpartition("::")[2]: case for case in report["tests"]["cases"]}
+    assert cases["test_bump"]["outcome"] == "passed"
+    assert cases["test_bump"]["ops"] == ["bump"]
+    assert cases["test_too_many"]["outcome"] == "failed"
+    assert "assertion failed: n < 4 in kernel bump_kernel" in cases["test_too_many"]["why"]
 
 
 def test_who_launches_a_kernel() -> None:

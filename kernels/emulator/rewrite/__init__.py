@@ -1,5 +1,6 @@
 """CUDA's extensions of C++, in a source's text, to plain C++. Line numbers stay as they are."""
 
+from kernels.emulator.rewrite.architecture import rewrite_architecture
 from kernels.emulator.rewrite.assembly import rewrite_assembly
 from kernels.emulator.rewrite.launches import refuse_xpu_launch, rewrite_launches
 from kernels.emulator.rewrite.member_templates import rewrite_member_templates
@@ -10,6 +11,8 @@ from kernels.emulator.rewrite.torch_names import rewrite_torch_names
 
 def rewrite(text: str) -> str:
     """The C++ for a CUDA source or header."""
+    if "__CUDA_ARCH__" in text:
+        text = rewrite_architecture(text)
     if "__shared__" in text:
         text = rewrite_shared_memory(text)
     if "<<<" in text or "cudaLaunch" in text:

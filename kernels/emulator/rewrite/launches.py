@@ -68,6 +68,9 @@ def _kernel_start(code: str, position: int) -> int:
         index = _last_code(code, opening(code, index, "<>") - 1)
     if code[index] == ")":
         return opening(code, index, "()")
+    if code[index] == "]":
+        # A kernel of a table.
+        index = _last_code(code, opening(code, index, "[]") - 1)
     while index >= 0 and _NAME_END.match(code[index]):
         index -= 1
         # A namespace may stand on the line before.

@@ -95,18 +95,21 @@ class LaneGroup {
   unsigned mask_;
 };
 
-template <unsigned Size, class Parent = thread_block>
-class thread_block_tile : public LaneGroup {
+template <unsigned Size, class Parent = void>
+class thread_block_tile;
+template <unsigned Size>
+class thread_block_tile<Size, void> : public LaneGroup {
   static_assert(Size <= 32 && (Size & (Size - 1)) == 0, "tiles of more than a warp are not emulated");
 
  public:
-  thread_block_tile() : LaneGroup(mask_of_tile()) {}
   static constexpr unsigned size() { return Size; }
   static constexpr unsigned num_threads() { return Size; }
-  unsigned meta_group_rank() const { return emulator::current().linear / Size; }
-  unsigned meta_group_size() const {
-    return (blockDim.x * blockDim.y * blockDim.z + Size - 1) / Size;
-  }
+  unsigned meta_group_rank() const { return emulator::current().linear % parent_ / Size; }
+  unsigned meta_group_size() const { return (parent_ + Size - 1) / Size; }
+
+ protected:
+  // `parent` threads are in the group that this one is a part of.
+  explicit thread_block_tile(unsigned parent) : LaneGroup(mask_of_tile()), parent_(parent) {}
 
  private:
   static unsigned mask_of_tile() {
@@ -114,6 +117,13 @@ class thread_block_tile : public LaneGroup {
     unsigned ones = Size == 32 ? 0xffffffffu : (1u << (Size % 32)) - 1;
     return ones << first;
   }
+  unsigned parent_;
+};
+
+template <unsigned Size, class Parent>
+class thread_block_tile : public thread_block_tile<Size> {
+ public:
+  explicit thread_block_tile(const Parent& parent) : thread_block_tile<Size>(parent.num_threads()) {}
 };
 
 class coalesced_group : public LaneGroup {
@@ -122,9 +132,17 @@ class coalesced_group : public LaneGroup {
 };
 
 template <unsigned Size, class Parent>
-thread_block_tile<Size, Parent> tiled_partition(const Parent&) {
-  return {};
+thread_block_tile<Size, Parent> tiled_partition(const Parent& parent) {
+  return thread_block_tile<Size, Parent>(parent);
 }
+// A group over several blocks: that would be one of several multiprocessors.
+struct cluster_group {
+  void sync() const;
+  unsigned block_rank() const;
+  unsigned num_blocks() const;
+  template <class T> T* map_shared_rank(T* address, int rank) const;
+};
+EMULATOR_REFUSED("thread block clusters") cluster_group this_cluster();
 inline coalesced_group coalesced_threads(EMULATOR_SITE) {
   return coalesced_group(emulator::converged_lanes({file, line}));
 }

@@ -47,6 +47,19 @@ inline __nv_fp8x2_storage_t __nv_cvt_float2_to_fp8x2(float2 x, __nv_saturation_t
   unsigned high = __nv_cvt_float_to_fp8(x.y, saturation, kind);
   return static_cast<__nv_fp8x2_storage_t>(low | high << 8);
 }
+inline __nv_fp8_storage_t __nv_cvt_halfraw_to_fp8(__half_raw x, __nv_saturation_t saturation,
+                                                  __nv_fp8_interpretation_t kind) {
+  return __nv_cvt_float_to_fp8(__half(x), saturation, kind);
+}
+inline __nv_fp8_storage_t __nv_cvt_bfloat16raw_to_fp8(__nv_bfloat16_raw x, __nv_saturation_t saturation,
+                                                      __nv_fp8_interpretation_t kind) {
+  return __nv_cvt_float_to_fp8(__nv_bfloat16(x), saturation, kind);
+}
 inline __half_raw __nv_cvt_fp8_to_halfraw(__nv_fp8_storage_t x, __nv_fp8_interpretation_t kind) {
   return __half(kind == __NV_E4M3 ? emulator::Float8E4m3::to_float(x) : emulator::Float8E5m2::to_float(x));
+}
+inline __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t x, __nv_fp8_interpretation_t kind) {
+  auto low = static_cast<__nv_fp8_storage_t>(x & 0xff);
+  auto high = static_cast<__nv_fp8_storage_t>(x >> 8);
+  return {__nv_cvt_fp8_to_halfraw(low, kind).x, __nv_cvt_fp8_to_halfraw(high, kind).x};
 }

@@ -31,6 +31,10 @@
 
 #define __CUDACC__ 1
 #define __CUDA_ARCH_LIST__ 900
+#define EMULATED_CUDA_ARCH 900
+#define __CUDACC_VER_MAJOR__ 12
+#define __CUDACC_VER_MINOR__ 4
+#define __CUDACC_VER_BUILD__ 0
 #define CUDART_VERSION 12040
 #define CUDA_VERSION 12040
 #define __global__
@@ -43,7 +47,9 @@
 #define __inline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
-#define __cluster_dims__(...)
+// A use of such a kernel is an error; compilers that know only one of the attributes take that.
+#define __cluster_dims__(...) \
+  __attribute__((error("thread block clusters"), unavailable("not emulated: thread block clusters")))
 #define __align__(n) alignas(n)
 #define __builtin_align__(n) alignas(n)
 #define CUDART_CB
@@ -58,5 +64,6 @@
 #include "emulator/grid.h"
 #include "emulator/launch.h"
 #include "emulator/math_functions.h"
+#include "emulator/not_emulated.h"
 #include "emulator/runtime_api.h"
 #include "emulator/vector_types.h"

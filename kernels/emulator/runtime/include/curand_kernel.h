@@ -252,11 +252,15 @@ inline float4 curand_normal4(curandStatePhilox4_32_10_t* state) {
   return {first.x, first.y, second.x, second.y};
 }
 template <class State>
+float2 curand_normal2(State* state) {
+  unsigned x = curand(state);
+  unsigned y = curand(state);
+  return emulator::box_muller(x, y);
+}
+template <class State>
 float curand_normal(State* state) {
   if (state->boxmuller_flag != 1) {
-    unsigned x = curand(state);
-    unsigned y = curand(state);
-    float2 pair = emulator::box_muller(x, y);
+    float2 pair = curand_normal2(state);
     state->boxmuller_extra = pair.y;
     state->boxmuller_flag = 1;
     return pair.x;

@@ -2,6 +2,7 @@
 #include "emulator/grid.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -35,6 +36,9 @@ std::vector<Thread*> grid_waiting;
 
 // CUDA allows no more; a deeper grid is a launch error there too.
 constexpr unsigned kMostThreads = 1024;
+constexpr unsigned kMostBlocks = 2147483647;
+constexpr unsigned kMostRows = 65535;
+constexpr unsigned kDeepestBlock = 64;
 constexpr size_t kMostSharedBytes = 227 * 1024;
 
 std::string where(const Block& block) {
@@ -294,10 +298,14 @@ void wait_here(Site site) {
 
 void check_shape(const LaunchShape& wanted) {
   auto total = [](dim3 d) { return static_cast<uint64_t>(d.x) * d.y * d.z; };
-  if (total(wanted.grid) == 0 || total(wanted.block) == 0 || total(wanted.block) > kMostThreads ||
+  auto shape = [](dim3 d) {
+    return "(" + std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z) + ")";
+  };
+  bool too_high = wanted.grid.y > kMostRows || wanted.grid.z > kMostRows || wanted.block.z > kDeepestBlock;
+  if (too_high || wanted.grid.x > kMostBlocks || total(wanted.grid) == 0 || total(wanted.block) == 0 || total(wanted.block) > kMostThreads ||
       wanted.dynamic_shared > kMostSharedBytes) {
-    throw DeviceError("launch: " + kernel() + " with grid " + std::to_string(total(wanted.grid)) +
-                      ", block " + std::to_string(total(wanted.block)) + ", shared memory " +
+    throw DeviceError("launch: " + kernel() + " with grid " + shape(wanted.grid) + ", block " +
+                      shape(wanted.block) + ", shared memory " +
                       std::to_string(wanted.dynamic_shared) + " is an invalid configuration");
   }
 }
@@ -474,3 +482,11 @@ void trap(const char* what) {
 }
 
 }  // namespace emulator
+
+// In host code it ends the process, as it does everywhere.
+void emulator_assert_fail(const char* what, const char* file, unsigned line, const char*) {
+  std::string sentence = std::string(file) + ":" + std::to_string(line) + ": assertion failed: " + what;
+  if (emulator::running_thread != nullptr) emulator::trap(sentence.c_str());
+  std::fprintf(stderr, "%s\n", sentence.c_str());
+  std::abort();
+}

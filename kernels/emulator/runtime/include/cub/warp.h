@@ -3,6 +3,15 @@
 #include "cub/operators.h"
 
 namespace cub {
+namespace detail {
+
+// The lanes of the part of `width` lanes that the thread is in: others may be elsewhere.
+inline unsigned lanes_of_warp(unsigned width) {
+  unsigned first = emulator::current().lane() / width * width;
+  return (width == 32 ? 0xffffffffu : (1u << (width % 32)) - 1) << first;
+}
+
+}  // namespace detail
 
 template <class T, int Width = 32>
 class WarpReduce {
@@ -14,7 +23,7 @@ class WarpReduce {
   template <class Operation>
   T Reduce(T value, Operation operation, int valid = Width) {
     unsigned lane = emulator::current().lane() % Width;
-    unsigned mask = lanes();
+    unsigned mask = detail::lanes_of_warp(Width);
     for (int step = 1; step < Width; step *= 2) {
       T above = __shfl_down_sync(mask, value, step, Width, site_.file, site_.line);
       if (static_cast<int>(lane) + step < std::min(valid, Width)) value = operation(value, above);
@@ -24,10 +33,6 @@ class WarpReduce {
   T Sum(T value, int valid = Width) { return Reduce(value, cub::Sum(), valid); }
 
  private:
-  static unsigned lanes() {
-    unsigned first = emulator::current().lane() / Width * Width;
-    return (Width == 32 ? 0xffffffffu : (1u << (Width % 32)) - 1) << first;
-  }
   emulator::Site site_;
 };
 
@@ -41,7 +46,7 @@ class WarpScan {
   void InclusiveScan(T value, T& result, Operation operation) {
     int lane = static_cast<int>(emulator::current().lane()) % Width;
     for (int step = 1; step < Width; step *= 2) {
-      T below = __shfl_up_sync(0xffffffffu, value, step, Width);
+      T below = __shfl_up_sync(detail::lanes_of_warp(Width), value, step, Width);
       if (lane >= step) value = operation(below, value);
     }
     result = value;
@@ -50,19 +55,19 @@ class WarpScan {
   void ExclusiveScan(T value, T& result, T initial, Operation operation) {
     T inclusive;
     InclusiveScan(value, inclusive, operation);
-    T below = __shfl_up_sync(0xffffffffu, inclusive, 1, Width);
+    T below = __shfl_up_sync(detail::lanes_of_warp(Width), inclusive, 1, Width);
     result = emulator::current().lane() % Width == 0 ? initial : operation(initial, below);
   }
   void InclusiveSum(T value, T& result) { InclusiveScan(value, result, cub::Sum()); }
   void ExclusiveSum(T value, T& result) { ExclusiveScan(value, result, T(0), cub::Sum()); }
   void InclusiveSum(T value, T& result, T& total) {
     InclusiveSum(value, result);
-    total = __shfl_sync(0xffffffffu, result, Width - 1, Width);
+    total = __shfl_sync(detail::lanes_of_warp(Width), result, Width - 1, Width);
   }
   void ExclusiveSum(T value, T& result, T& total) {
     T inclusive;
     InclusiveSum(value, inclusive);
-    total = __shfl_sync(0xffffffffu, inclusive, Width - 1, Width);
+    total = __shfl_sync(detail::lanes_of_warp(Width), inclusive, Width - 1, Width);
     result = inclusive - value;
   }
 };

@@ -155,4 +155,9 @@ void* dynamic_shared_memory();
 
 }  // namespace emulator
 
+// What a failed assertion calls, PyTorch's own ones in kernels too: it may throw.
+#define __assert_fail emulator_assert_fail
+extern "C" [[noreturn]] void emulator_assert_fail(const char* what, const char* file, unsigned line,
+                                                  const char* function);
+
 #define EMULATOR_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()

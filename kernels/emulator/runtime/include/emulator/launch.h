@@ -33,6 +33,15 @@ Declaration& shared_memory() {
   return *static_cast<Declaration*>(shared_slot(slot, sizeof(Declaration)));
 }
 
+// The block's dynamic memory by a name of the whole file.
+template <class T>
+struct DynamicShared {
+  constexpr DynamicShared() = default;
+  operator T*() const { return static_cast<T*>(dynamic_shared_memory()); }
+  template <class Other>
+  explicit operator Other*() const { return static_cast<Other*>(dynamic_shared_memory()); }
+};
+
 // Chosen by the rewriter for `asm`: a function that is compiled and calls this is an error by name.
 #if defined(__has_attribute)
 #if __has_attribute(error)

@@ -152,6 +152,10 @@ inline float __frsqrt_rn(float x) { return static_cast<float>(1.0 / std::sqrt(st
 inline float rsqrtf(float x) { return __frsqrt_rn(x); }
 inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
 inline float rsqrt(float x) { return rsqrtf(x); }
+inline float norm3df(float x, float y, float z) {
+  return static_cast<float>(std::sqrt(static_cast<double>(x) * x + static_cast<double>(y) * y + static_cast<double>(z) * z));
+}
+inline float rnorm3df(float x, float y, float z) { return 1.0f / norm3df(x, y, z); }
 inline float rcbrtf(float x) { return 1.0f / cbrtf(x); }
 inline float fdividef(float a, float b) { return a / b; }
 inline float normcdff(float x) { return 0.5f * erfcf(-x * 0.70710678118654752f); }

@@ -127,10 +127,13 @@ using Bfloat = SmallFloat<7, 127>;
     friend bool operator<=(NAME a, NAME b) { return float(a) <= float(b); }                  \
     friend bool operator>=(NAME a, NAME b) { return float(a) >= float(b); }                  \
   };                                                                                         \
+  struct NAME##2_raw { uint16_t x, y; };                                                     \
   struct alignas(4) NAME##2 {                                                                \
     NAME x, y;                                                                               \
     NAME##2() = default;                                                                     \
     NAME##2(NAME x, NAME y) : x(x), y(y) {}                                                  \
+    NAME##2(NAME##2_raw raw) : x(NAME##_raw{raw.x}), y(NAME##_raw{raw.y}) {}                 \
+    operator NAME##2_raw() const { return {x.x, y.x}; }                                      \
     friend NAME##2 operator+(NAME##2 a, NAME##2 b) { return {a.x + b.x, a.y + b.y}; }        \
     friend NAME##2 operator-(NAME##2 a, NAME##2 b) { return {a.x - b.x, a.y - b.y}; }        \
     friend NAME##2 operator*(NAME##2 a, NAME##2 b) { return {a.x * b.x, a.y * b.y}; }        \
