@@ -39,6 +39,23 @@ def sampled_logit(row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS
 
 
 @triton.jit
+def counted_logit(
+    entry, token_ptr, token_stride, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
+    HAS_CUT: tl.constexpr,
+):  # fmt: skip
+    """What the tokens of a row are ranked against: the sampled token's logit, or the logit that is
+    given in its place where the token is another GPU's."""
+    if token_ptr.dtype.element_ty == tl.float32:
+        x = tl.load(token_ptr + entry * token_stride)
+    else:
+        token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
+        x, _known = sampled_logit(
+            row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT
+        )
+    return x
+
+
+@triton.jit
 def read_tokens(row_ptr, logits_stride_v, id, there, cut_logit, cut_id, HAS_CUT: tl.constexpr):
     """Logits of the tokens ``id`` as the law reads them; -inf where ``there`` is false, and past
     the cut."""
