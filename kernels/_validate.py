@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-LOGITS = (torch.bfloat16, torch.float16, torch.float32)
+FLOATS = (torch.bfloat16, torch.float16, torch.float32)
+LOGITS = (*FLOATS, torch.float8_e4m3fn, torch.float8_e5m2)
 INTS = (torch.int32, torch.int64)
 FLOAT32 = (torch.float32,)
 INT64 = (torch.int64,)

@@ -46,7 +46,7 @@ def accept(
     accept_num          int32 [B]          accepted tokens and the bonus token; 0: idle slot
     cu_seqlens_q_output int32/int64 [B+1]  request b owns target rows ``cu[b]:cu[b+1]``
     seq_lens_encoder    int32 [B]          above 0 for a prefill slot, which gives at most one row
-    logits              bf16/fp16/fp32 [T, V]  if given, the rows are also copied
+    logits              bf16/fp16/fp32/fp8 [T, V]  if given, the rows are also copied
 
     Any strides. With ``logits=None`` this is one launch and nothing of size V moves: pass
     ``row_index`` to ``kernels.logprobs``, which skips the -1 entries. A count below 0 is read as 0,

@@ -44,7 +44,7 @@ def logprobs(
 ) -> Logprobs:
     """Scores sampled tokens without materialising [rows, vocab].
 
-    logits      bf16/fp16/fp32 [T, V], any strides
+    logits      bf16/fp16/fp32/fp8 (e4m3fn, e5m2) [T, V], any strides
     token_ids   int32/int64 [R]   the sampled token of each entry; None: the top-k alone is wanted
     k           0..64, at most V; a run-time number, not a compile-time one (0 has code of its own)
     rows        int64 [R]         row of ``logits`` of each entry; -1, or T and more: none; default:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .._device import is_kept, read_id, read_logit, read_temperature
+from .._device import is_kept, load_logits, read_id, read_logit, read_temperature
 
 
 @triton.jit
@@ -59,8 +59,7 @@ def counted_logit(
 def read_tokens(row_ptr, logits_stride_v, id, there, cut_logit, cut_id, HAS_CUT: tl.constexpr):
     """Logits of the tokens ``id`` as the law reads them; -inf where ``there`` is false, and past
     the cut."""
-    x = tl.load(row_ptr + id.to(tl.int64) * logits_stride_v, mask=there, other=float("-inf"))
-    x = read_logit(x)
+    x = read_logit(load_logits(row_ptr + id.to(tl.int64) * logits_stride_v, there))
     if HAS_CUT:
         x = tl.where(is_kept(x, id, cut_logit, cut_id), x, float("-inf"))
     return x

@@ -14,12 +14,14 @@ Every op reads a temperature alike: 0 is greedy, and so is what is not a normal 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from .._dispatch import use_triton
 from .._launch import launcher_of
 from .._random import ACCEPT, CHUNK, DRAFT, RECOVER
-from .._validate import FLOAT32, INT64, INTS, LOGITS, Args
+from .._validate import FLOAT32, FLOATS, INT64, INTS, LOGITS, Args
 from ..logprobs import MAX_K, logprobs
 from .adjustments import Adjustments
 
@@ -45,7 +47,8 @@ def adjust_logits(logits: torch.Tensor, adjustments: Adjustments) -> torch.Tenso
     bitmask, allowed ids, logit bias, repetition, frequency and presence penalties, bad words, in
     this order.
 
-    logits      bf16/fp16/fp32 [R, V], any strides; NaN is read as -inf, +inf as the largest float32
+    logits      bf16/fp16/fp32/fp8 [R, V], any strides; NaN is read as -inf, +inf as the largest
+                float32
 
     Temperature and limits come after it (``top_k_top_p_cut``, ``sample``, ``logprobs``, ``verify``
     take the result as they take any logits).
@@ -163,7 +166,7 @@ def sample(
 ) -> torch.Tensor:
     """int64 [R]: one token of each row, drawn by (seed, position, stream) and nothing else.
 
-    logits      bf16/fp16/fp32 [R, V], any strides
+    logits      bf16/fp16/fp32/fp8 [R, V], any strides
     seeds, positions  int64 [R]
     temperature float32 [R]     0 takes the best token
     cut         (float32 [R], int64 [R]) from ``top_k_top_p_cut``
@@ -180,7 +183,7 @@ def sample(
 
     def check() -> None:
         args = Args(op)
-        _check_limits(args, logits, temperature)
+        _check_rows(args, logits, temperature, LOGITS)
         _check_draw(args, seeds, positions, stream)
         if cut is not None:
             args.tensor("cut[0]", cut[0], ("R",), FLOAT32)
@@ -210,13 +213,20 @@ def _check_limits(
     min_p: object = None,
 ) -> None:
     """What a row is cut by."""
-    args.tensor("logits", logits, ("R", "V"), LOGITS)
-    if args.sizes["V"] < 1:
-        raise args.fail("logits must have at least one column")
-    args.tensor("temperature", temperature, ("R",), FLOAT32)
+    _check_rows(args, logits, temperature, FLOATS)
     args.optional("top_k", top_k, ("R",), INTS)
     args.optional("top_p", top_p, ("R",), FLOAT32)
     args.optional("min_p", min_p, ("R",), FLOAT32)
+
+
+def _check_rows(
+    args: Args, logits: object, temperature: object, dtypes: Sequence[torch.dtype]
+) -> None:
+    """What every row has."""
+    args.tensor("logits", logits, ("R", "V"), dtypes)
+    if args.sizes["V"] < 1:
+        raise args.fail("logits must have at least one column")
+    args.tensor("temperature", temperature, ("R",), FLOAT32)
 
 
 def _check_draw(args: Args, seeds: object, positions: object, stream: object) -> None:
@@ -232,7 +242,7 @@ def top_p_candidates(
     """(ids int64 [T, C], scores float32 [T, C], lens int32 [T]): the best tokens until their mass
     reaches ``top_p``.
 
-    logits      bf16/fp16/fp32 [T, V], any strides
+    logits      bf16/fp16/fp32/fp8 [T, V], any strides
     temperature, top_p  float32 [T]
     candidates  C, 1..64 and at most V
 

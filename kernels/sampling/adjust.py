@@ -10,7 +10,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import after_another, read_logit, wait_for_another
+from .._device import after_another, load_logits, read_logit, wait_for_another
 from .._launch import Launcher, cdiv
 from .adjustments import Adjustments
 
@@ -137,7 +137,7 @@ def _adjust_kernel(
 @triton.jit
 def _read(row_ptr, stride, bitmask, row, id, there):
     """Logits as the law reads them, -inf where the grammar forbids."""
-    x = read_logit(tl.load(row_ptr + id.to(tl.int64) * stride, mask=there, other=float("-inf")))
+    x = read_logit(load_logits(row_ptr + id.to(tl.int64) * stride, there))
     x = tl.where(x == 0.0, 0.0, x)  # -0.0
     if bitmask[0] is not None:
         x = tl.where(_bit(bitmask[0] + row * bitmask[1], id, there), x, float("-inf"))

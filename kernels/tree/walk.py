@@ -13,6 +13,7 @@ from .._device import (
     LOG2E,
     after_another,
     is_kept,
+    load_logits,
     pick,
     read_cut,
     read_logit,
@@ -248,7 +249,7 @@ def _accepted_child(
 ):  # fmt: skip
     """The first child that stands: where the sum of its mass and its elder siblings' passes the
     uniform, which is the same as to try one after the other against what is left."""
-    x = read_logit(tl.load(row[0] + tokens * row[1], mask=children, other=float("-inf")))
+    x = read_logit(load_logits(row[0] + tokens * row[1], children))
     if HAS_CUT:
         x = tl.where(is_kept(x, tokens, row[3], row[4]), x, float("-inf"))
     p = tl.where(children, mass(x, origin, scale), 0.0)

@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 from .._chunk_stats import merge_stats
-from .._device import is_kept, read_cut, read_logit, uniforms
+from .._device import is_kept, load_logits, read_cut, read_logit, uniforms
 from .._random import ACCEPT as _ACCEPT
 from .request import draft_slot, leading
 
@@ -25,8 +25,7 @@ def drafted_logits(
     column = tl.arange(0, COLUMNS)
     row = first_row + column
     known = (column < limit) & (drafts >= 0) & (drafts < target[3])
-    x = tl.load(target[0] + row * target[1] + drafts * target[2], mask=known, other=float("-inf"))
-    x = read_logit(x)
+    x = read_logit(load_logits(target[0] + row * target[1] + drafts * target[2], known))
     if target[4] is not None:
         cut_logit, cut_id = read_cut(target[4], target[5], row, known)
         x = tl.where(is_kept(x, drafts, cut_logit, cut_id), x, float("-inf"))
@@ -35,7 +34,7 @@ def drafted_logits(
         drafted = (column < limit) & (drafts >= 0) & (drafts < draft[4])
         row = draft[0] + draft_slot(draft, b) * draft[1] + column * draft[2]
         at = row + drafts * draft[3]
-        y = read_logit(tl.load(at, mask=drafted, other=float("-inf")))
+        y = read_logit(load_logits(at, drafted))
         if draft[5] is not None:
             cut_logit, cut_id = read_cut(draft[5], draft[6], b * (WIDTH - 1) + column, drafted)
             y = tl.where(is_kept(y, drafts, cut_logit, cut_id), y, float("-inf"))

@@ -128,7 +128,7 @@ def draw_judged(rng: Random) -> Judged:
         nodes=nodes,
         most=kind.randint(1, min(nodes, 5)),
         vocab=kind.choice([5, 31, 96, 100] if GPU else [3, 4, 5, 16, 31]),
-        dtype=kind.choice([torch.bfloat16, torch.float32]),
+        dtype=kind.choice([torch.bfloat16, torch.float32, torch.float8_e4m3fn]),
         values=rng.choice(["normal", "flat", "flat", "ties", "few finite", "specials", "nan"]),
         temperature=rng.choice([None, 0.0, 0.6, 1.0, 1.0]),
         cut=coin(kind),

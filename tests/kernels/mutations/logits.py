@@ -297,4 +297,6 @@ MUTATIONS = (
     Mutation("shards_leave_the_last_chunk_to_its_owner", LAYOUT, "[tail, *heads[shard.rank + 1 :]]", "[tail, *heads[shard.rank :]]", DRAWN_SHARDS),
     Mutation("shards_rank_against_their_own_logit", SHARD_SCORE, "sampled = torch.stack(list(everyone)).amax(dim=0)", "sampled = everyone[shard.rank]", SCORED_SHARDS),
     Mutation("shards_best_tokens_by_their_own_ids", SHARD_SCORE, "= ids + first", "= ids", SCORED_SHARDS),
+    Mutation("eight_bits_nan_is_the_largest_number", DEVICE, "tl.where((x & 127) == 127, float(\"-inf\"), value)", "value", LOGPROBS_TEST),
+    Mutation("eight_bits_of_another_bias", DEVICE, "* 256.0", "* 128.0", LOGPROBS_TEST),
 )  # fmt: skip
