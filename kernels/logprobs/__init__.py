@@ -66,12 +66,17 @@ def logprobs(
     together.
     """
     given = (logits, token_ids, k, rows, temperature, cut_logit, cut_id)
-    launch = launcher_of("logprobs", (*given, *given_out(out)))
+    values = (*given, *given_out(out))
+    launch = launcher_of("logprobs", values)
     launch.check_once(lambda: _check(*given, out))
     if use_triton("logprobs", logits.device):
-        from .triton import logprobs_triton
 
-        return Logprobs(*logprobs_triton(*given, launch=launch, out=given_out(out)))
+        def score() -> tuple[torch.Tensor, ...]:
+            from .triton import logprobs_triton
+
+            return logprobs_triton(*given, launch=launch, out=given_out(out))
+
+        return Logprobs(*launch.run(values, score))
     from .reference import logprobs_reference
 
     return Logprobs(*written(logprobs_reference(*given), given_out(out)))

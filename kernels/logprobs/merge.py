@@ -53,14 +53,14 @@ def merge_chunks_of_rows(
     device = logits.device
     chunks, groups = passed[0].shape[1], passed[2].shape[1]  # no groups without top k
     logprob, rank, topk_ids, topk_logprobs, logz = out or (
-        torch.empty(entries, dtype=torch.float32, device=device),
-        torch.empty(entries, dtype=torch.int64, device=device),
-        torch.empty(entries, k, dtype=torch.int64, device=device),
-        torch.empty(entries, k, dtype=torch.float32, device=device),
-        torch.empty(entries, dtype=torch.float32, device=device),
+        launch.empty(entries, dtype=torch.float32, device=device),
+        launch.empty(entries, dtype=torch.int64, device=device),
+        launch.empty(entries, k, dtype=torch.int64, device=device),
+        launch.empty(entries, k, dtype=torch.float32, device=device),
+        launch.empty(entries, dtype=torch.float32, device=device),
     )
     wide = max(TOGETHER, triton.next_power_of_2(chunks))
-    scratch = torch.empty(
+    scratch = launch.empty(
         entries, COUNTS + wide + 3 * ROOM if k else 0, dtype=torch.int32, device=device
     )
     if entries:
@@ -243,9 +243,7 @@ def order_tokens(
         for other in range(0, found, TOGETHER):
             other_id, other_x = _found_tokens(tokens_at, other, found, TOGETHER)
             order += come_before(other_x, other_id, x, id)
-        best_lp = tl.where(
-            x == float("-inf"), float("-inf"), (x - origin) / temperature - log_total
-        )
+        best_lp = _logprob(x, origin, temperature, log_total)
         wanted = (start + tl.arange(0, TOGETHER) < found) & (order < k)
         tl.store(topk_ids_ptr + entry * k + order, id.to(tl.int64), mask=wanted)
         tl.store(topk_logprobs_ptr + entry * k + order, best_lp, mask=wanted)
@@ -274,16 +272,22 @@ def score(
     share = totals * tl.exp2((tops - origin) * (LOG2E / temperature)) * UNIT
     total = tl.sum(share.to(tl.int64)).to(tl.float32) / UNIT
     log_total = tl.log(total)  # -inf for a row of -inf
-    tl.store(logz_ptr + entry, origin / temperature + log_total)
+    tl.store(logz_ptr + entry, tl.div_rn(origin, temperature) + log_total)
     rank = tl.sum(at_least).to(tl.int64)
     # At -inf everything ties, the lanes past the vocabulary too, which must not be counted.
     rank = tl.where(sampled == float("-inf"), vocab, rank)
-    lp = tl.where(
-        sampled == float("-inf"), float("-inf"), (sampled - origin) / temperature - log_total
-    )
+    lp = _logprob(sampled, origin, temperature, log_total)
     tl.store(logprob_ptr + entry, tl.where(known, lp, float("nan")))
     tl.store(rank_ptr + entry, tl.where(known, rank, 0))
     return origin, log_total
+
+
+@triton.jit
+def _logprob(x, origin, temperature, log_total):
+    # Rounded as IEEE has it: a quick division and the subtraction may become one instruction in one
+    # kernel and two in another, with another last bit.
+    share = tl.div_rn(x - origin, temperature) - log_total
+    return tl.where(x == float("-inf"), float("-inf"), share)
 
 
 @triton.jit

@@ -34,12 +34,12 @@ def stream_chunks(
     vocab, device = logits.shape[1], logits.device
     chunk = options["CHUNK"]
     chunks = cdiv(vocab, chunk)
-    partial = torch.empty(entries, chunks, 2, dtype=torch.float32, device=device)
-    at_least = torch.empty(entries, chunks, dtype=torch.int32, device=device)
+    partial = launch.empty(entries, chunks, 2, dtype=torch.float32, device=device)
+    at_least = launch.empty(entries, chunks, dtype=torch.int32, device=device)
     groups = chunks * (chunk // options["GROUP"]) if k else 0
     # Of 8 bits not every type has infinities.
     dtype = logits.dtype if logits.dtype.itemsize > 1 else torch.bfloat16
-    best = torch.empty(entries, groups, dtype=dtype, device=device)
+    best = launch.empty(entries, groups, dtype=dtype, device=device)
     if entries:
         reading = streaming(logits, cut=options["HAS_CUT"])
         processors, anywhere = multiprocessors(device), bool(reading["ANYWHERE"])

@@ -179,7 +179,8 @@ def sample(
     together.
     """
     op = "sampling.sample"
-    launch = launcher_of(op, (logits, seeds, positions, temperature, *(cut or ()), stream, out))
+    values = (logits, seeds, positions, temperature, *(cut or ()), stream, out)
+    launch = launcher_of(op, values)
 
     def check() -> None:
         args = Args(op)
@@ -193,11 +194,18 @@ def sample(
 
     launch.check_once(check)
     if use_triton(op, logits.device):
-        from .draw import sample_triton
 
-        return sample_triton(
-            logits, seeds, positions, temperature, cut, stream, chunk=CHUNK, launch=launch, out=out
-        )
+        def draw() -> tuple[torch.Tensor, ...]:
+            from .draw import sample_triton
+
+            return (
+                sample_triton(
+                    logits, seeds, positions, temperature, cut, stream, chunk=CHUNK, launch=launch,
+                    out=out,
+                ),
+            )  # fmt: skip
+
+        return launch.run(values, draw)[0]
     from .reference import sample_reference
 
     tokens = sample_reference(logits, seeds, positions, temperature, cut, stream, chunk=CHUNK)[0]

@@ -39,12 +39,12 @@ def sample_triton(
 ) -> torch.Tensor:
     """See ``kernels.sampling.sample``."""
     rows, vocab = logits.shape
+    launch = launch or Launcher()
     tokens = out
     if tokens is None:
-        tokens = torch.empty(rows, dtype=torch.int64, device=logits.device)
+        tokens = launch.empty(rows, dtype=torch.int64, device=logits.device)
     if rows == 0:
         return tokens
-    launch = launch or Launcher()
     partial = stats_of_rows(logits, temperature, cut, chunk, launch)
     arguments = _arguments(logits, temperature, cut)
     launch(
@@ -72,7 +72,7 @@ def stats_of_rows(
     """float32 [R, chunks, 2]: ``stream_stats`` of each row, of which there is at least one."""
     rows, vocab = logits.shape
     chunks = cdiv(vocab, chunk)
-    partial = torch.empty(rows, chunks, 2, dtype=torch.float32, device=logits.device)
+    partial = launch.empty(rows, chunks, 2, dtype=torch.float32, device=logits.device)
     per_program = chunks_per_program(rows, chunks, most=2)
     launch(
         _sample_stats_kernel, rows * cdiv(chunks, per_program),

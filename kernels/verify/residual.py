@@ -59,7 +59,7 @@ def residual_mass(
     block = given.strategy == Strategy.BLOCK
     slots, chunks = partial.shape[1:3]
     rows = width - 1 if block else 1
-    residual = torch.empty(batch, rows, chunks, dtype=torch.float32, device=partial.device)
+    residual = launch.empty(batch, rows, chunks, dtype=torch.float32, device=partial.device)
     tiles = cdiv(chunks, TOGETHER)
     per_program = chunks_per_program(batch * rows, tiles, tiles, rows * PROGRAMS)
     read = packing(*rows_of(given), cut=has_cut(given))
