@@ -49,7 +49,9 @@ def given_out(out: Any) -> tuple[Any, ...]:
     return () if out is None else tuple(vars(out).values())
 
 
-def written(made: Sequence[torch.Tensor], out: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+def written(
+    made: tuple[torch.Tensor, ...], out: tuple[torch.Tensor, ...]
+) -> tuple[torch.Tensor, ...]:
     """What was made; in the tensors ``out`` instead, if there are any."""
     for target, value in zip(out, made, strict=False):
         target.copy_(value)

@@ -107,8 +107,13 @@ def _check(
         raise args.fail("cut_logit and cut_id go together")
     args.sizes["k"] = args.integer("k", k, 0, min(MAX_K, args.sizes["V"]))
     if out is not None:
-        args.out("logprob", out.logprob, ("R",), FLOAT32)
-        args.out("rank", out.rank, ("R",), INT64)
-        args.out("topk_ids", out.topk_ids, ("R", "k"), INT64)
-        args.out("topk_logprobs", out.topk_logprobs, ("R", "k"), FLOAT32)
-        args.out("logz", out.logz, ("R",), FLOAT32)
+        check_out(args, out)
+
+
+def check_out(args: Args, out: Logprobs) -> None:
+    """Checks the place of a result of R entries and k tokens."""
+    args.out("logprob", out.logprob, ("R",), FLOAT32)
+    args.out("rank", out.rank, ("R",), INT64)
+    args.out("topk_ids", out.topk_ids, ("R", "k"), INT64)
+    args.out("topk_logprobs", out.topk_logprobs, ("R", "k"), FLOAT32)
+    args.out("logz", out.logz, ("R",), FLOAT32)

@@ -26,13 +26,16 @@ def adjust_triton(
     launch: Launcher | None = None,
     tile: int = TILE,
     together: int = LIST,
+    out: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """See ``kernels.sampling.adjust_logits``; ``tile`` and ``together`` are smaller in tests."""
     rows, vocab = logits.shape
-    adjusted = torch.empty(rows, vocab, dtype=torch.float32, device=logits.device)
+    launch = launch or Launcher()
+    adjusted = out
+    if adjusted is None:
+        adjusted = launch.empty(rows, vocab, dtype=torch.float32, device=logits.device)
     if rows == 0:
         return adjusted
-    launch = launch or Launcher()
     tiles = cdiv(vocab, tile)
     penalties = (given.repetition_penalty, given.frequency_penalty, given.presence_penalty)
     penalised = any(part is not None for part in penalties)

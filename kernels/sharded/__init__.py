@@ -19,8 +19,8 @@ import torch
 from .._dispatch import use_triton
 from .._launch import launcher_of
 from .._random import CHUNK, RECOVER
-from .._validate import FLOAT32, INT64, INTS, LOGITS, Args
-from ..logprobs import MAX_K, Logprobs
+from .._validate import FLOAT32, INT64, INTS, LOGITS, Args, given_out, written
+from ..logprobs import MAX_K, Logprobs, check_out
 from .exchange import Steps, over_group, together
 from .layout import Shard, whole_logits
 
@@ -39,6 +39,7 @@ def sample(
     *,
     cut: tuple[torch.Tensor, torch.Tensor] | None = None,
     stream: int = RECOVER,
+    out: torch.Tensor | None = None,
     group: ProcessGroup | None = None,
 ) -> torch.Tensor:
     """int64 [R]: ``kernels.sampling.sample`` of the rows of which ``logits`` [R, width] are this
@@ -47,9 +48,10 @@ def sample(
     Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
     together.
     """
-    return over_group(
-        sample_steps(logits, seeds, positions, temperature, shard, cut=cut, stream=stream), group
+    steps = sample_steps(
+        logits, seeds, positions, temperature, shard, cut=cut, stream=stream, out=out
     )
+    return over_group(steps, group)
 
 
 def sample_steps(
@@ -61,10 +63,11 @@ def sample_steps(
     *,
     cut: tuple[torch.Tensor, torch.Tensor] | None = None,
     stream: int = RECOVER,
+    out: torch.Tensor | None = None,
 ) -> Steps[torch.Tensor]:
     """See ``sample``."""
     op = "sharded.sample"
-    values = (logits, seeds, positions, temperature, *(cut or ()), stream, *shard.numbers())
+    values = (logits, seeds, positions, temperature, *(cut or ()), stream, out, *shard.numbers())
     launch = launcher_of(op, values)
 
     def check() -> None:
@@ -78,15 +81,18 @@ def sample_steps(
         if cut is not None:
             args.tensor("cut[0]", cut[0], ("R",), FLOAT32)
             args.tensor("cut[1]", cut[1], ("R",), INT64)
+        if out is not None:
+            args.out("tokens", out, ("R",), INT64)
 
     launch.check_once(check)
     if use_triton(op, logits.device):
         from .draw import sample_shard
 
         return sample_shard(
-            logits, seeds, positions, temperature, cut, stream, shard, chunk=CHUNK, launch=launch
-        )
-    return _sample_whole(logits, seeds, positions, temperature, cut, stream, shard)
+            logits, seeds, positions, temperature, cut, stream, shard, chunk=CHUNK, launch=launch,
+            out=out,
+        )  # fmt: skip
+    return _sample_whole(logits, seeds, positions, temperature, cut, stream, shard, out)
 
 
 def _sample_whole(
@@ -97,12 +103,14 @@ def _sample_whole(
     cut: tuple[torch.Tensor, torch.Tensor] | None,
     stream: int,
     shard: Shard,
+    out: torch.Tensor | None,
 ) -> Steps[torch.Tensor]:
     """The law: what whole rows give."""
     from ..sampling.reference import sample_reference
 
     whole = yield from whole_logits(logits, shard)
-    return sample_reference(whole, seeds, positions, temperature, cut, stream, chunk=CHUNK)[0]
+    tokens = sample_reference(whole, seeds, positions, temperature, cut, stream, chunk=CHUNK)[0]
+    return tokens if out is None else out.copy_(tokens)
 
 
 def logprobs(
@@ -115,6 +123,7 @@ def logprobs(
     temperature: torch.Tensor | None = None,
     cut_logit: torch.Tensor | None = None,
     cut_id: torch.Tensor | None = None,
+    out: Logprobs | None = None,
     group: ProcessGroup | None = None,
 ) -> Logprobs:
     """``kernels.logprobs.logprobs`` of the rows of which ``logits`` [T, width] are this rank's
@@ -125,7 +134,7 @@ def logprobs(
     """
     steps = logprobs_steps(
         logits, token_ids, k, shard, rows=rows, temperature=temperature, cut_logit=cut_logit,
-        cut_id=cut_id,
+        cut_id=cut_id, out=out,
     )  # fmt: skip
     return over_group(steps, group)
 
@@ -140,11 +149,12 @@ def logprobs_steps(
     temperature: torch.Tensor | None = None,
     cut_logit: torch.Tensor | None = None,
     cut_id: torch.Tensor | None = None,
+    out: Logprobs | None = None,
 ) -> Steps[Logprobs]:
     """See ``logprobs``."""
     op = "sharded.logprobs"
     given = (logits, token_ids, k, rows, temperature, cut_logit, cut_id)
-    launch = launcher_of(op, (*given, *shard.numbers()))
+    launch = launcher_of(op, (*given, *given_out(out), *shard.numbers()))
 
     def check() -> None:
         args = Args(op)
@@ -159,16 +169,18 @@ def logprobs_steps(
         args.optional("cut_id", cut_id, ("R",), INT64)
         if (cut_logit is None) != (cut_id is None):
             raise args.fail("cut_logit and cut_id go together")
-        args.integer("k", k, 0, min(MAX_K, shard.vocab))
+        args.sizes["k"] = args.integer("k", k, 0, min(MAX_K, shard.vocab))
+        if out is not None:
+            check_out(args, out)
 
     launch.check_once(check)
     cut = None if cut_logit is None or cut_id is None else (cut_logit, cut_id)
     if not use_triton(op, logits.device):
-        return _score_whole(logits, token_ids, k, rows, temperature, cut, shard)
+        return _score_whole(logits, token_ids, k, rows, temperature, cut, shard, out)
     from .score import score_shard
 
     return score_shard(
-        logits, token_ids, k, rows, temperature, cut, shard, chunk=CHUNK, launch=launch
+        logits, token_ids, k, rows, temperature, cut, shard, chunk=CHUNK, launch=launch, out=out
     )
 
 
@@ -180,10 +192,11 @@ def _score_whole(
     temperature: torch.Tensor | None,
     cut: tuple[torch.Tensor, torch.Tensor] | None,
     shard: Shard,
+    out: Logprobs | None,
 ) -> Steps[Logprobs]:
     """The law: what whole rows give."""
     from ..logprobs.reference import logprobs_reference
 
     whole = yield from whole_logits(logits, shard)
     given = (token_ids, k, rows, temperature, *(cut or (None, None)))
-    return Logprobs(*logprobs_reference(whole, *given))
+    return Logprobs(*written(logprobs_reference(whole, *given), given_out(out)))

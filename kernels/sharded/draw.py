@@ -41,12 +41,13 @@ def sample_shard(
     *,
     chunk: int,
     launch: Launcher | None = None,
+    out: torch.Tensor | None = None,
 ) -> Steps[torch.Tensor]:
     """See ``kernels.sharded.sample``."""
     rows = logits.shape[0]
     tokens = torch.empty(rows, dtype=torch.int64, device=logits.device)
     if rows == 0:
-        return tokens
+        return tokens if out is None else out
     launch = launch or Launcher()
     parts = yield from parts_of(logits, shard, chunk)
     counts = chunks_of(shard.bounds, chunk)
@@ -70,7 +71,7 @@ def sample_shard(
         },
     )  # fmt: skip
     everyone = yield tokens
-    return torch.stack(list(everyone)).amax(dim=0)
+    return torch.amax(torch.stack(list(everyone)), dim=0, out=out)
 
 
 def cut_within(cut: Cut | None, first: int) -> Cut | None:

@@ -42,12 +42,13 @@ def score_shard(
     chunk: int,
     group: int = GROUP,
     launch: Launcher | None = None,
+    out: Logprobs | None = None,
 ) -> Steps[Logprobs]:
     """See ``kernels.sharded.logprobs``; ``chunk`` and ``group`` are smaller in tests only."""
     launch = launch or Launcher()
     entries = logits.shape[0] if rows is None else rows.shape[0]
     device = logits.device
-    done = Logprobs(
+    done = out or Logprobs(
         logprob=torch.empty(entries, dtype=torch.float32, device=device),
         rank=torch.empty(entries, dtype=torch.int64, device=device),
         topk_ids=torch.empty(entries, k, dtype=torch.int64, device=device),
