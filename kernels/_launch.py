@@ -63,9 +63,17 @@ class Launcher:
 
     def empty(self, *shape: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
         """``torch.empty``: scratch memory, or a result if it is returned."""
-        made = torch.empty(*shape, dtype=dtype, device=device)
+        return self.empties(1, *shape, dtype=dtype, device=device)[0]
+
+    def empties(
+        self, count: int, *shape: int, dtype: torch.dtype, device: torch.device
+    ) -> tuple[torch.Tensor, ...]:
+        """So many of one shape, side by side."""
+        made: tuple[torch.Tensor, ...] = torch.empty(
+            count, *shape, dtype=dtype, device=device
+        ).unbind(0)
         if self._recording is not None:
-            self._recording.made.append(made)
+            self._recording.made += made
         return made
 
     def __call__(

@@ -26,7 +26,7 @@ def build_triton(
     (batch, candidates), nodes = inputs.scores.shape, inputs.draft_token_num
     device = inputs.scores.device
     *made, mask = out or (
-        *(launch.empty(batch, nodes, dtype=torch.int64, device=device) for _ in range(5)),
+        *launch.empties(5, batch, nodes, dtype=torch.int64, device=device),
         launch.empty(batch, nodes, nodes, dtype=torch.bool, device=device),
     )
     if batch == 0:
