@@ -55,7 +55,8 @@ def _load_stats(partial_ptr, b, slot, used, slots, chunks, CHUNKS: tl.constexpr)
 @triton.jit
 def log_mass(x, origin, total, temperature):
     """log of the probability of logits ``x``; -inf without mass."""
-    lp = (x - origin) / tl.where(temperature == 0.0, 1.0, temperature) - tl.log(total)
+    # Rounded as IEEE has it, so that all kernels that judge a request judge it alike.
+    lp = tl.div_rn(x - origin, tl.where(temperature == 0.0, 1.0, temperature)) - tl.log(total)
     return tl.where(x == float("-inf"), float("-inf"), lp)
 
 
@@ -111,3 +112,28 @@ def judge(
         limit, accepted, until - highest, log_uniform,
         origin, total, draft_origin, draft_total, best,
     )  # fmt: skip
+
+
+@triton.jit
+def standing_blocks(limit, log_weight, log_uniform, COLUMNS: tl.constexpr):
+    """bool [COLUMNS]: whether the block of i drafts stands as far as its weight says. That of
+    ``limit`` drafts does then; a shorter one stands with a smaller chance than its weight, by its
+    residual's mass.
+    """
+    column = tl.arange(0, COLUMNS)
+    # The uniform of position i - 1 judges the block of i drafts.
+    before = column[None, :] == column[:, None] - 1
+    judged_by = tl.sum(tl.where(before, log_uniform[None, :], 0.0), axis=1)
+    return (column >= 1) & (column <= limit) & (judged_by < log_weight)
+
+
+@triton.jit
+def block_needs(limit, log_weight, log_uniform, COLUMNS: tl.constexpr):
+    """bool [COLUMNS]: the rows whose residual decides something, or may be drawn from. None if all
+    drafts stand, else that of every block that may stand, and the first, which is drawn from if
+    none does.
+    """
+    column = tl.arange(0, COLUMNS)
+    may = standing_blocks(limit, log_weight, log_uniform, COLUMNS)
+    whole = tl.max((may & (column == limit)).to(tl.int32)) > 0
+    return (may | (column == 0)) & (column < limit) & (column >= tl.where(whole, limit, 0))

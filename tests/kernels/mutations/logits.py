@@ -256,6 +256,8 @@ MUTATIONS = (
         "column[None, :] == column[:, None] - 1", "column[None, :] == column[:, None]", _verify(Strategy.BLOCK, **WARM, **SEVERAL),
     ),
     Mutation("verify_block_weight_unbounded", JUDGE, "until - highest, log_uniform", "until, log_uniform", _verify(Strategy.BLOCK, count=2000, **DENSE | SEVERAL | WHOLE)),
+    Mutation("verify_block_reads_the_first_residual_alone", JUDGE, "return (may | (column == 0)) & (column < limit)", "return (column == 0) & (column < limit)", _verify(Strategy.BLOCK, **DENSE | SEVERAL)),
+    Mutation("verify_block_of_all_drafts_is_not_enough", JUDGE, "(judged_by < log_weight)", "(judged_by < log_weight - 0.3)", _verify(Strategy.BLOCK, **DENSE)),
     Mutation("verify_window_off_by_one", TOPP, "following >= window", "following > window", _verify(Strategy.TOPP, **SEVERAL)),
     # FastDeploy's top_p_candidates: an empty set when top_p is not reached
     Mutation("sampling_empty_candidates", CANDIDATES, "tl.where(reached, column + 1, columns)", "tl.where(reached, column + 1, 0)", CANDIDATES_TEST),
