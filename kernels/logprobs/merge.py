@@ -75,6 +75,8 @@ def merge_chunks_of_rows(
                 "BITS": ORDER_BITS[logits.dtype], "TOGETHER": TOGETHER, "ROOM": ROOM,
                 "ROUND": ROUND, "COUNTS": COUNTS, "TOP": k > 0, "RAW": raw,
                 "num_warps": WARPS if k else SCORE_WARPS, "maxnreg": REGISTERS if k else None,
+                # A product and a sum in one instruction here and two there would have other bits.
+                "enable_fp_fusion": False,
                 **after_another(),
             },
             place,
@@ -272,7 +274,7 @@ def score(
     share = totals * tl.exp2((tops - origin) * (LOG2E / temperature)) * UNIT
     total = tl.sum(share.to(tl.int64)).to(tl.float32) / UNIT
     log_total = tl.log(total)  # -inf for a row of -inf
-    tl.store(logz_ptr + entry, tl.div_rn(origin, temperature) + log_total)
+    tl.store(logz_ptr + entry, origin / temperature + log_total)
     rank = tl.sum(at_least).to(tl.int64)
     # At -inf everything ties, the lanes past the vocabulary too, which must not be counted.
     rank = tl.where(sampled == float("-inf"), vocab, rank)
@@ -284,9 +286,7 @@ def score(
 
 @triton.jit
 def _logprob(x, origin, temperature, log_total):
-    # Rounded as IEEE has it: a quick division and the subtraction may become one instruction in one
-    # kernel and two in another, with another last bit.
-    share = tl.div_rn(x - origin, temperature) - log_total
+    share = (x - origin) / temperature - log_total
     return tl.where(x == float("-inf"), float("-inf"), share)
 
 

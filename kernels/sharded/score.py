@@ -86,7 +86,7 @@ def score_shard(
         ),
         lambda: {
             "CHUNKS": max(TOGETHER, triton.next_power_of_2(chunks)), "TOGETHER": TOGETHER,
-            "num_warps": MERGE_WARPS, **after_another(),
+            "num_warps": MERGE_WARPS, "enable_fp_fusion": False, **after_another(),
         },
     )  # fmt: skip
     return done
