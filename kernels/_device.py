@@ -23,7 +23,10 @@ LOG2E = tl.constexpr(1.4426950408889634)
 
 # Bits of a float32 that tell the values of a type apart, the largest float32 among them, which +inf
 # is read as.
-ORDER_BITS = {torch.bfloat16: 17, torch.float16: 19, torch.float32: 32}
+ORDER_BITS = {
+    torch.bfloat16: 17, torch.float16: 19, torch.float32: 32,
+    torch.float8_e4m3fn: 17, torch.float8_e5m2: 17,
+}  # fmt: skip
 
 
 @cache
@@ -65,6 +68,48 @@ def wait_for_another(PDL: tl.constexpr):
     if PDL:
         tl.extra.cuda.gdc_wait()
         tl.extra.cuda.gdc_launch_dependents()
+
+
+@triton.jit
+def load_logits(at, there=None):
+    """The logits at ``at``, of 8 bits as float32; -inf where not ``there``."""
+    return decoded(load_bits(at, there), at)
+
+
+@triton.jit
+def load_bits(at, there=None):
+    """The logits at ``at`` as they stand in memory, for ``decoded``; -inf where not ``there``."""
+    if at.dtype.element_ty == tl.float8e4nv:
+        x = _load_or(at.to(tl.pointer_type(tl.uint8), bitcast=True), there, 255)
+    elif at.dtype.element_ty == tl.float8e5:
+        x = _load_or(at.to(tl.pointer_type(tl.uint8), bitcast=True), there, 252)
+    else:
+        x = _load_or(at, there, float("-inf"))
+    return x
+
+
+@triton.jit
+def _load_or(at, there, other):
+    if there is None:
+        x = tl.load(at)
+    else:
+        x = tl.load(at, mask=there, other=other)
+    return x
+
+
+@triton.jit
+def decoded(x, at):
+    """What ``load_bits`` loaded from ``at``; 8 bits as float32, NaN as -inf. By arithmetic that
+    every GPU has; the interpreter takes NaN and infinity of 8 bits for numbers."""
+    if at.dtype.element_ty == tl.float8e4nv:
+        # A float16 with the same bits is this many times smaller.
+        half = ((x & 127).to(tl.int16) << 7) | ((x & 128).to(tl.int16) << 8)
+        value = half.to(tl.float16, bitcast=True).to(tl.float32) * 256.0
+        x = tl.where((x & 127) == 127, float("-inf"), value)
+    elif at.dtype.element_ty == tl.float8e5:
+        value = (x.to(tl.int16) << 8).to(tl.float16, bitcast=True).to(tl.float32)
+        x = tl.where((x & 127) > 124, float("-inf"), value)
+    return x
 
 
 @triton.jit

@@ -1,4 +1,5 @@
-"""Calls that look alike are checked once, and launched without asking Triton again.
+"""Calls that look alike are checked once, and launched without asking Triton again; those of an op
+whose code does nothing else (``Launcher.run``) are replayed without running it again.
 
 What a call is checked for and what its kernels are compiled for follow from its signature: type,
 shape, strides, device and alignment of every tensor, and every plain value. Triton works that out
@@ -7,13 +8,18 @@ anew at every launch, which takes the host longer than the GPU takes for the lau
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import torch
 
+from ._replay import Recording, Replay
+
 # Signatures that are remembered: batches of every size, of a few models.
 ROOM = 4096
+# Calls of a signature that may be written down: one may not do, the next may.
+TRIES = 4
 # What pointers are told apart by when a kernel is compiled.
 ALIGNMENT = 16
 
@@ -26,12 +32,49 @@ class Launcher:
     def __init__(self) -> None:
         self._checked = False
         self._known: dict[tuple[Any, int], tuple[Any, tuple[object, ...]]] = {}
+        self._recording: Recording | None = None
+        self._replay: Replay | None = None
+        self._tries = TRIES
 
     def check_once(self, check: Callable[[], None]) -> None:
         """Runs ``check`` unless it has passed for this signature."""
         if not self._checked:
             check()
             self._checked = True
+
+    def run(
+        self, values: Sequence[object], call: Callable[[], tuple[torch.Tensor, ...]]
+    ) -> tuple[torch.Tensor, ...]:
+        """What ``call`` returns, which makes nothing but tensors (``empty``) and launches, over
+        ``values``, the arguments of the signature. A later call is replayed, and not made.
+        """
+        if self._replay is not None and not _watched():
+            return self._replay(values, _stream())
+        if self._tries == 0:
+            return call()
+        self._tries -= 1
+        self._recording = Recording(values)
+        try:
+            results = call()
+            self._replay = self._recording.replay(results)
+        finally:
+            self._recording = None
+        return results
+
+    def empty(self, *shape: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+        """``torch.empty``: scratch memory, or a result if it is returned."""
+        return self.empties(1, *shape, dtype=dtype, device=device)[0]
+
+    def empties(
+        self, count: int, *shape: int, dtype: torch.dtype, device: torch.device
+    ) -> tuple[torch.Tensor, ...]:
+        """So many of one shape, side by side."""
+        made: tuple[torch.Tensor, ...] = torch.empty(
+            count, *shape, dtype=dtype, device=device
+        ).unbind(0)
+        if self._recording is not None:
+            self._recording.made += made
+        return made
 
     def __call__(
         self,
@@ -48,15 +91,39 @@ class Launcher:
         must be aligned as ``torch.empty`` has them.
         """
         known = self._known.get((kernel.fn, place))
-        if known is not None:
+        if known is None:
+            named = constants()
+            compiled = kernel[(programs,)](*arguments, **named)
+            rest = tuple(named[name] for name in kernel.arg_names[len(arguments) :])
+            if compiled is not None:  # the interpreter compiles nothing
+                self._known[kernel.fn, place] = compiled, rest
+        else:
             compiled, rest = known
             compiled[(programs, 1, 1)](*arguments, *rest)
-            return
-        named = constants()
-        compiled = kernel[(programs,)](*arguments, **named)
-        if compiled is not None:  # the interpreter compiles nothing
-            rest = tuple(named[name] for name in kernel.arg_names[len(arguments) :])
-            self._known[kernel.fn, place] = compiled, rest
+        if self._recording is not None:
+            self._recording.launches.append((compiled, programs, (*arguments, *rest)))
+
+
+@cache
+def _triton() -> tuple[Any, Any]:
+    """(its settings, its driver), which a machine without it need not have."""
+    from triton import knobs
+    from triton.runtime import driver
+
+    return knobs.runtime, driver
+
+
+def _watched() -> bool:
+    """Whether a profiler wants to hear of each launch, which a replay does not tell."""
+    hook = _triton()[0].launch_enter_hook
+    return hook is not None and bool(getattr(hook, "calls", True))
+
+
+def _stream() -> int:
+    """The current stream of the current device."""
+    active = _triton()[1].active
+    stream: int = active.get_current_stream(active.get_current_device())
+    return stream
 
 
 def launcher_of(op: str, values: Iterable[object]) -> Launcher:

@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from ._device import like_hopper
+from ._device import decoded, like_hopper, load_bits
 
 WARPS = 1
 # Where a tile is put together from two: more, and too few programs run at once.
@@ -81,20 +81,37 @@ def load_tile(
     ANYWHERE: tl.constexpr,
     ONCE: tl.constexpr,
 ):
-    """A chunk's logits as they stand in memory, [CHUNK] or as words [CHUNK // 2]; -inf past the
+    """A chunk's logits, [CHUNK] (of 8 bits as float32) or as words [CHUNK // 2]; -inf past the
     vocabulary, and nothing is read from chunk ``end`` on. What is read ``ONCE`` leaves the caches
     first.
     """
+    tile = _load_bits_of_tile(row_ptr, stride, chunk, end, vocab, CHUNK, PACKED, ANYWHERE, ONCE)
+    if PACKED is None:
+        tile = decoded(tile, row_ptr)
+    return tile
+
+
+@triton.jit
+def _load_bits_of_tile(
+    row_ptr,
+    stride,
+    chunk,
+    end,
+    vocab,
+    CHUNK: tl.constexpr,
+    PACKED: tl.constexpr,
+    ANYWHERE: tl.constexpr,
+    ONCE: tl.constexpr,
+):
+    """The chunk's logits as they stand in memory."""
     whole = (chunk < end) & ((chunk + 1) * CHUNK <= vocab)
     if PACKED is None:
         token = chunk * CHUNK + tl.arange(0, CHUNK)
         at = token.to(tl.int64) * stride
         if whole:
-            tile = tl.load(row_ptr + at)
+            tile = load_bits(row_ptr + at)
         else:
-            tile = tl.load(
-                row_ptr + at, mask=token < tl.where(chunk < end, vocab, 0), other=float("-inf")
-            )
+            tile = load_bits(row_ptr + at, token < tl.where(chunk < end, vocab, 0))
     elif not ANYWHERE:
         words = tl.multiple_of(row_ptr.to(tl.pointer_type(tl.int32), bitcast=True), 16)  # bytes
         at = chunk * (CHUNK // 2) + tl.arange(0, CHUNK // 2)
@@ -146,7 +163,9 @@ def load_ahead(
     if ANYWHERE:
         ahead = chunk
     else:
-        ahead = load_tile(row_ptr, stride, chunk, end, vocab, CHUNK, PACKED, ANYWHERE, ONCE)
+        ahead = _load_bits_of_tile(
+            row_ptr, stride, chunk, end, vocab, CHUNK, PACKED, ANYWHERE, ONCE
+        )
     return ahead
 
 
@@ -167,6 +186,8 @@ def arrived_tile(
     tile = ahead
     if ANYWHERE:
         tile = load_tile(row_ptr, stride, chunk, end, vocab, CHUNK, PACKED, ANYWHERE, ONCE)
+    elif PACKED is None:
+        tile = decoded(tile, row_ptr)
     return tile
 
 

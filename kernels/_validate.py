@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-LOGITS = (torch.bfloat16, torch.float16, torch.float32)
+FLOATS = (torch.bfloat16, torch.float16, torch.float32)
+LOGITS = (*FLOATS, torch.float8_e4m3fn, torch.float8_e5m2)
 INTS = (torch.int32, torch.int64)
 FLOAT32 = (torch.float32,)
 INT64 = (torch.int64,)
@@ -48,7 +49,9 @@ def given_out(out: Any) -> tuple[Any, ...]:
     return () if out is None else tuple(vars(out).values())
 
 
-def written(made: Sequence[torch.Tensor], out: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+def written(
+    made: tuple[torch.Tensor, ...], out: tuple[torch.Tensor, ...]
+) -> tuple[torch.Tensor, ...]:
     """What was made; in the tensors ``out`` instead, if there are any."""
     for target, value in zip(out, made, strict=False):
         target.copy_(value)

@@ -11,7 +11,9 @@ def accept_reference(
     cu_seqlens_q_output: torch.Tensor,  # int [B+1]
     seq_lens_encoder: torch.Tensor,  # int32 [B]
     logits: torch.Tensor | None,  # [T, V]
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    *,
+    rows: torch.Tensor | None = None,  # out [B*S, V]
+) -> tuple[torch.Tensor, ...]:
     """See ``kernels.accept.accept``."""
     batch, width = accept_tokens.shape
     first_row = cu_seqlens_q_output[:-1].long()  # [B]
@@ -30,8 +32,9 @@ def accept_reference(
     token_ids[:total] = accept_tokens[valid]  # row-major: request after request
     row_index[:total] = (first_row[:, None] + column[None, :])[valid]
 
-    rows = None
-    if logits is not None:
+    if logits is None:
+        return token_ids, row_index, cu_tokens
+    if rows is None:
         rows = torch.empty(batch * width, logits.shape[1], dtype=logits.dtype, device=logits.device)
-        rows[:total] = logits[row_index[:total]]
+    rows[:total] = logits[row_index[:total]]
     return token_ids, row_index, cu_tokens, rows

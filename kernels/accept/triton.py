@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 
 from .._device import after_another, wait_for_another
+from .._launch import Launcher, cdiv
 
 # Requests per program. Each program sums the counts of the whole batch by itself, which costs less
 # than a second launch or a grid-wide barrier: 4,096 requests are 64 KB of counts, all of it in L2.
@@ -21,29 +22,49 @@ def accept_triton(
     cu_seqlens_q_output: torch.Tensor,
     seq_lens_encoder: torch.Tensor,
     logits: torch.Tensor | None,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
-    """See ``kernels.accept.accept``."""
+    *,
+    launch: Launcher | None = None,
+    out: tuple[torch.Tensor, ...] = (),
+) -> tuple[torch.Tensor, ...]:
+    """The fields of ``kernels.accept.Accepted``, the last only with ``logits``; in ``out`` if that
+    is given."""
+    launch = launch or Launcher()
     batch, width = accept_tokens.shape
-    packed = torch.empty(2, batch * width, dtype=torch.int64, device=accept_num.device)
-    token_ids, row_index = packed[0], packed[1]
-    cu_tokens = torch.empty(batch + 1, dtype=torch.int32, device=accept_num.device)
-    _accept_kernel[(max(1, triton.cdiv(batch, TILE)),)](
-        accept_tokens, accept_tokens.stride(0), accept_tokens.stride(1),
-        accept_num, accept_num.stride(0),
-        cu_seqlens_q_output, cu_seqlens_q_output.stride(0),
-        seq_lens_encoder, seq_lens_encoder.stride(0),
-        token_ids, row_index, cu_tokens, batch, width,
-        TILE=TILE, SCAN=SCAN, WIDTH=triton.next_power_of_2(max(1, width)), num_warps=4,
-        **after_another(),
+    device = accept_num.device
+    token_ids, row_index, cu_tokens = out[:3] or (
+        launch.empty(batch * width, dtype=torch.int64, device=device),
+        launch.empty(batch * width, dtype=torch.int64, device=device),
+        launch.empty(batch + 1, dtype=torch.int32, device=device),
+    )
+    launch(
+        _accept_kernel, max(1, cdiv(batch, TILE)),
+        (
+            accept_tokens, accept_tokens.stride(0), accept_tokens.stride(1),
+            accept_num, accept_num.stride(0),
+            cu_seqlens_q_output, cu_seqlens_q_output.stride(0),
+            seq_lens_encoder, seq_lens_encoder.stride(0),
+            token_ids, row_index, cu_tokens, batch, width,
+        ),
+        lambda: {
+            "TILE": TILE, "SCAN": SCAN, "WIDTH": triton.next_power_of_2(max(1, width)),
+            "num_warps": 4, **after_another(),
+        },
     )  # fmt: skip
     if logits is None:
-        return token_ids, row_index, cu_tokens, None
+        return token_ids, row_index, cu_tokens
     vocab = logits.shape[1]
-    rows = torch.empty(batch * width, vocab, dtype=logits.dtype, device=logits.device)
+    if out:
+        rows = out[3]
+    else:
+        rows = launch.empty(batch * width, vocab, dtype=logits.dtype, device=device)
     if rows.numel():
-        _copy_rows_kernel[(batch * width, triton.cdiv(vocab, COPY))](
-            logits, logits.stride(0), logits.stride(1), row_index, rows, rows.stride(0), vocab,
-            BLOCK=COPY, num_warps=8, **after_another(),
+        launch(
+            _copy_rows_kernel, batch * width * cdiv(vocab, COPY),
+            (
+                logits, logits.stride(0), logits.stride(1), row_index, rows, rows.stride(0), vocab,
+                batch * width,
+            ),
+            lambda: {"BLOCK": COPY, "num_warps": 8, **after_another()},
         )  # fmt: skip
     return token_ids, row_index, cu_tokens, rows
 
@@ -118,19 +139,19 @@ def _accept_kernel(
     tl.store(row_index_ptr + own, nothing, mask=stale)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])
 def _copy_rows_kernel(
     logits_ptr, logits_stride_t, logits_stride_v,  # [T, V]
     row_index_ptr,  # int64 [R]
     rows_ptr, rows_stride,  # out [R, V]
-    vocab,
+    vocab, rows,
     BLOCK: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     wait_for_another(PDL)
-    slot = tl.program_id(0).to(tl.int64)
+    slot = (tl.program_id(0) % rows).to(tl.int64)
     row = tl.load(row_index_ptr + slot)
     if row >= 0:
-        column = tl.program_id(1).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+        column = (tl.program_id(0) // rows).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
         mask = column < vocab
         value = tl.load(logits_ptr + row * logits_stride_t + column * logits_stride_v, mask=mask)
         tl.store(rows_ptr + slot * rows_stride + column, value, mask=mask)

@@ -53,13 +53,15 @@ def _host_seconds(call: Call) -> float:
 
 def _sample() -> Call:
     logits, seeds, warm = _rows()
-    return lambda: sample(logits, seeds, seeds, warm)
+    positions = seeds + 5
+    return lambda: sample(logits, seeds, positions, warm)
 
 
 def _limited() -> Call:
     logits, seeds, warm = _rows()
+    positions = seeds + 5
     top_k, top_p = torch.full((ROWS,), 50, device="cuda"), torch.full((ROWS,), 0.95, device="cuda")
-    return lambda: top_k_top_p_sample(logits, seeds, seeds, warm, top_k, top_p)
+    return lambda: top_k_top_p_sample(logits, seeds, positions, warm, top_k, top_p)
 
 
 def _logprobs() -> Call:

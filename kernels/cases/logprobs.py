@@ -6,6 +6,7 @@ import torch
 
 from kernels.cases._case import VOCAB, Case, Given, Inputs, Outputs
 from kernels.logprobs import logprobs
+from kernels.sharded import Shard, logprobs_steps, together
 
 NAMES = ("logprob", "rank", "topk_ids", "topk_logprobs", "logz")
 # float32 sums against the reference's float64; logits of this temper stay within 40.
@@ -69,6 +70,21 @@ def _call(given: Given) -> Outputs:
     return {name: getattr(done, name) for name in NAMES}
 
 
+def _call_sharded(given: Given) -> Outputs:
+    """As two GPUs do it, one of which has two thirds of the vocabulary."""
+    vocab = given["logits"].shape[1]
+    bounds = (0, 2 * vocab // 3, vocab)
+    ranks = [
+        logprobs_steps(
+            **given | {"logits": given["logits"][:, bounds[rank] : bounds[rank + 1]]},
+            shard=Shard(bounds, rank),
+        )
+        for rank in range(2)
+    ]
+    done = together(ranks)[0]
+    return {name: getattr(done, name) for name in NAMES}
+
+
 def _reference(given: Given) -> Outputs:
     from kernels.logprobs.reference import logprobs_reference
 
@@ -84,5 +100,6 @@ CASES = (
     Case("sampled-only", _sampled, _call, _reference, tolerance=TOLERANCE),
     Case("processed", _processed, _call, _reference, tolerance=TOLERANCE),
     Case("specials", _specials, _call, _reference, tolerance=TOLERANCE),
+    Case("sharded", _processed, _call_sharded, _reference, tolerance=TOLERANCE),
     Case("far-rows", _far, _call, _reference, tolerance=TOLERANCE, gpu_only=True),
 )

@@ -19,6 +19,7 @@ from kernels.sampling import (
     top_k_top_p_cut,
     top_p_candidates,
 )
+from kernels.sharded import Shard, sample_steps, together
 
 
 def _rows(device: torch.device) -> Given:
@@ -172,6 +173,20 @@ def _adjust_reference(given: Given) -> Outputs:
     return {"adjusted": adjust_reference(given["logits"], _adjusting(given))}
 
 
+def _draw_sharded(given: Given) -> Outputs:
+    """As two GPUs do it, one of which has two thirds of the vocabulary."""
+    vocab = given["logits"].shape[1]
+    bounds = (0, 2 * vocab // 3, vocab)
+    where = [given[name] for name in ("seeds", "positions", "temperature")]
+    ranks = [
+        sample_steps(
+            given["logits"][:, bounds[rank] : bounds[rank + 1]], *where, Shard(bounds, rank)
+        )
+        for rank in range(2)
+    ]
+    return {"tokens": together(ranks)[0]}
+
+
 EXPANDED = ("seeds", "temperature", "top_k", "top_p", "next_seed")
 
 
@@ -199,6 +214,7 @@ CASES = (
     Case("min-p", _min_p, _min_p_cut, _min_p_reference),
     Case("adjust", _adjustments, _adjust, _adjust_reference),
     Case("draw", _draws, _draw, _draw_reference),
+    Case("draw-sharded", _draws, _draw_sharded, _draw_reference),
     Case("candidates", _candidates, _best, _best_reference, tolerance={"scores": 1e-6}),
     Case("expand", _params, _expand, _expand_reference),
 )

@@ -44,7 +44,7 @@ def logprobs(
 ) -> Logprobs:
     """Scores sampled tokens without materialising [rows, vocab].
 
-    logits      bf16/fp16/fp32 [T, V], any strides
+    logits      bf16/fp16/fp32/fp8 (e4m3fn, e5m2) [T, V], any strides
     token_ids   int32/int64 [R]   the sampled token of each entry; None: the top-k alone is wanted
     k           0..64, at most V; a run-time number, not a compile-time one (0 has code of its own)
     rows        int64 [R]         row of ``logits`` of each entry; -1, or T and more: none; default:
@@ -66,12 +66,17 @@ def logprobs(
     together.
     """
     given = (logits, token_ids, k, rows, temperature, cut_logit, cut_id)
-    launch = launcher_of("logprobs", (*given, *given_out(out)))
+    values = (*given, *given_out(out))
+    launch = launcher_of("logprobs", values)
     launch.check_once(lambda: _check(*given, out))
     if use_triton("logprobs", logits.device):
-        from .triton import logprobs_triton
 
-        return Logprobs(*logprobs_triton(*given, launch=launch, out=given_out(out)))
+        def score() -> tuple[torch.Tensor, ...]:
+            from .triton import logprobs_triton
+
+            return logprobs_triton(*given, launch=launch, out=given_out(out))
+
+        return Logprobs(*launch.run(values, score))
     from .reference import logprobs_reference
 
     return Logprobs(*written(logprobs_reference(*given), given_out(out)))
@@ -102,8 +107,13 @@ def _check(
         raise args.fail("cut_logit and cut_id go together")
     args.sizes["k"] = args.integer("k", k, 0, min(MAX_K, args.sizes["V"]))
     if out is not None:
-        args.out("logprob", out.logprob, ("R",), FLOAT32)
-        args.out("rank", out.rank, ("R",), INT64)
-        args.out("topk_ids", out.topk_ids, ("R", "k"), INT64)
-        args.out("topk_logprobs", out.topk_logprobs, ("R", "k"), FLOAT32)
-        args.out("logz", out.logz, ("R",), FLOAT32)
+        check_out(args, out)
+
+
+def check_out(args: Args, out: Logprobs) -> None:
+    """Checks the place of a result of R entries and k tokens."""
+    args.out("logprob", out.logprob, ("R",), FLOAT32)
+    args.out("rank", out.rank, ("R",), INT64)
+    args.out("topk_ids", out.topk_ids, ("R", "k"), INT64)
+    args.out("topk_logprobs", out.topk_logprobs, ("R", "k"), FLOAT32)
+    args.out("logz", out.logz, ("R",), FLOAT32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .._device import is_kept, read_id, read_logit, read_temperature
+from .._device import is_kept, load_logits, read_id, read_logit, read_temperature
 
 
 @triton.jit
@@ -39,11 +39,27 @@ def sampled_logit(row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS
 
 
 @triton.jit
+def counted_logit(
+    entry, token_ptr, token_stride, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
+    HAS_CUT: tl.constexpr,
+):  # fmt: skip
+    """What the tokens of a row are ranked against: the sampled token's logit, or the logit that is
+    given in its place where the token is another GPU's."""
+    if token_ptr.dtype.element_ty == tl.float32:
+        x = tl.load(token_ptr + entry * token_stride)
+    else:
+        token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
+        x, _known = sampled_logit(
+            row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT
+        )
+    return x
+
+
+@triton.jit
 def read_tokens(row_ptr, logits_stride_v, id, there, cut_logit, cut_id, HAS_CUT: tl.constexpr):
     """Logits of the tokens ``id`` as the law reads them; -inf where ``there`` is false, and past
     the cut."""
-    x = tl.load(row_ptr + id.to(tl.int64) * logits_stride_v, mask=there, other=float("-inf"))
-    x = read_logit(x)
+    x = read_logit(load_logits(row_ptr + id.to(tl.int64) * logits_stride_v, there))
     if HAS_CUT:
         x = tl.where(is_kept(x, id, cut_logit, cut_id), x, float("-inf"))
     return x

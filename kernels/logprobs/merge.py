@@ -44,20 +44,23 @@ def merge_chunks_of_rows(
     options: dict[str, object],
     launch: Launcher,
     out: tuple[torch.Tensor, ...] = (),
+    *,
+    raw: bool = False,
+    place: int = 0,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """(logprob, rank, topk_ids, topk_logprobs, logz), in ``out`` if that is given; see
-    ``kernels.logprobs.Logprobs``."""
+    ``kernels.logprobs.Logprobs``. ``raw``: logits in the place of the top k's logprobs."""
     device = logits.device
     chunks, groups = passed[0].shape[1], passed[2].shape[1]  # no groups without top k
     logprob, rank, topk_ids, topk_logprobs, logz = out or (
-        torch.empty(entries, dtype=torch.float32, device=device),
-        torch.empty(entries, dtype=torch.int64, device=device),
-        torch.empty(entries, k, dtype=torch.int64, device=device),
-        torch.empty(entries, k, dtype=torch.float32, device=device),
-        torch.empty(entries, dtype=torch.float32, device=device),
+        launch.empty(entries, dtype=torch.float32, device=device),
+        launch.empty(entries, dtype=torch.int64, device=device),
+        launch.empty(entries, k, dtype=torch.int64, device=device),
+        launch.empty(entries, k, dtype=torch.float32, device=device),
+        launch.empty(entries, dtype=torch.float32, device=device),
     )
     wide = max(TOGETHER, triton.next_power_of_2(chunks))
-    scratch = torch.empty(
+    scratch = launch.empty(
         entries, COUNTS + wide + 3 * ROOM if k else 0, dtype=torch.int32, device=device
     )
     if entries:
@@ -70,10 +73,13 @@ def merge_chunks_of_rows(
             lambda: {
                 **options, "CHUNKS": wide, "GROUPS": max(TOGETHER, triton.next_power_of_2(groups)),
                 "BITS": ORDER_BITS[logits.dtype], "TOGETHER": TOGETHER, "ROOM": ROOM,
-                "ROUND": ROUND, "COUNTS": COUNTS, "TOP": k > 0,
+                "ROUND": ROUND, "COUNTS": COUNTS, "TOP": k > 0, "RAW": raw,
                 "num_warps": WARPS if k else SCORE_WARPS, "maxnreg": REGISTERS if k else None,
+                # A product and a sum in one instruction here and two there would have other bits.
+                "enable_fp_fusion": False,
                 **after_another(),
             },
+            place,
         )  # fmt: skip
     return logprob, rank, topk_ids, topk_logprobs, logz
 
@@ -101,7 +107,7 @@ def _merge_kernel(
     GROUPS: tl.constexpr,
     BITS: tl.constexpr, TOGETHER: tl.constexpr, ROOM: tl.constexpr, ROUND: tl.constexpr,
     COUNTS: tl.constexpr,
-    TOP: tl.constexpr, PDL: tl.constexpr,
+    TOP: tl.constexpr, RAW: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     entry = tl.program_id(0).to(tl.int64)
     row, temperature, cut_logit, cut_id = entry_of(
@@ -120,25 +126,15 @@ def _merge_kernel(
         )
     wait_for_another(PDL)
     if row < 0:
-        place = tl.arange(0, TOGETHER)
-        tl.store(logprob_ptr + entry, float("nan"))
-        tl.store(logz_ptr + entry, float("nan"))
-        tl.store(rank_ptr + entry, 0)
-        tl.store(
-            topk_ids_ptr + entry * k + place, tl.full([TOGETHER], -1, tl.int64), mask=place < k
+        store_nothing(
+            entry, k, logprob_ptr, logz_ptr, rank_ptr, topk_ids_ptr, topk_logprobs_ptr, TOGETHER
         )
-        tl.store(topk_logprobs_ptr + entry * k + place, float("nan"), mask=place < k)
     else:
-        chunk = tl.arange(0, CHUNKS)
-        here = chunk < chunks
-        at = entry * chunks + chunk
-        tops = tl.load(partial_ptr + at * 2, mask=here, other=float("-inf"))
-        totals = tl.load(partial_ptr + at * 2 + 1, mask=here, other=0.0)
-        at_least = tl.zeros([CHUNKS], tl.int32)
-        if token_ptr is not None:
-            at_least = tl.load(at_least_ptr + at, mask=here, other=0)
+        tops, totals, at_least = load_chunks(
+            entry, chunks, partial_ptr, at_least_ptr, token_ptr is not None, CHUNKS
+        )
         if not TOP:
-            _score(
+            score(
                 entry,
                 tops,
                 totals,
@@ -166,7 +162,7 @@ def _merge_kernel(
             tl.debug_barrier()
             slot = slots(counts_at, reach)
             # While the slots are on their way.
-            origin, log_total = _score(
+            origin, log_total = score(
                 entry,
                 tops,
                 totals,
@@ -179,7 +175,7 @@ def _merge_kernel(
                 logz_ptr,
                 rank_ptr,
             )
-            tl.store(chunks_at + slot, chunk, mask=reach)
+            tl.store(chunks_at + slot, tl.arange(0, CHUNKS), mask=reach)
             picked = _groups_of_chunks(
                 threshold, counts_at, chunks_at, row_max_ptr, CHUNK // GROUP, CHUNKS, ROOM, ROUND
             )
@@ -197,22 +193,66 @@ def _merge_kernel(
                     GROUPS, TOGETHER, BITS,
                 )  # fmt: skip
                 tl.debug_barrier()
-            for start in range(0, found, TOGETHER):
-                id, x = _found_tokens(tokens_at, start, found, TOGETHER)
-                order = tl.zeros([TOGETHER], tl.int32)
-                for other in range(0, found, TOGETHER):
-                    other_id, other_x = _found_tokens(tokens_at, other, found, TOGETHER)
-                    order += come_before(other_x, other_id, x, id)
-                best_lp = tl.where(
-                    x == float("-inf"), float("-inf"), (x - origin) / temperature - log_total
-                )
-                wanted = (start + tl.arange(0, TOGETHER) < found) & (order < k)
-                tl.store(topk_ids_ptr + entry * k + order, id.to(tl.int64), mask=wanted)
-                tl.store(topk_logprobs_ptr + entry * k + order, best_lp, mask=wanted)
+            if RAW:
+                origin = origin * 0.0
+                log_total = origin
+                temperature = 1.0
+            order_tokens(
+                entry, k, tokens_at, found, origin, temperature, log_total, topk_ids_ptr,
+                topk_logprobs_ptr, TOGETHER,
+            )  # fmt: skip
 
 
 @triton.jit
-def _score(
+def store_nothing(
+    entry, k, logprob_ptr, logz_ptr, rank_ptr, topk_ids_ptr, topk_logprobs_ptr,
+    TOGETHER: tl.constexpr,
+):  # fmt: skip
+    """What an entry without a row is given."""
+    place = tl.arange(0, TOGETHER)
+    tl.store(logprob_ptr + entry, float("nan"))
+    tl.store(logz_ptr + entry, float("nan"))
+    tl.store(rank_ptr + entry, 0)
+    tl.store(topk_ids_ptr + entry * k + place, tl.full([TOGETHER], -1, tl.int64), mask=place < k)
+    tl.store(topk_logprobs_ptr + entry * k + place, float("nan"), mask=place < k)
+
+
+@triton.jit
+def load_chunks(
+    entry, chunks, partial_ptr, at_least_ptr, RANKED: tl.constexpr, CHUNKS: tl.constexpr
+):
+    """(maxima, sums, tokens at least as good as the sampled one) [CHUNKS] of a row's chunks."""
+    chunk = tl.arange(0, CHUNKS)
+    here = chunk < chunks
+    at = entry * chunks + chunk
+    tops = tl.load(partial_ptr + at * 2, mask=here, other=float("-inf"))
+    totals = tl.load(partial_ptr + at * 2 + 1, mask=here, other=0.0)
+    at_least = tl.zeros([CHUNKS], tl.int32)
+    if RANKED:
+        at_least = tl.load(at_least_ptr + at, mask=here, other=0)
+    return tops, totals, at_least
+
+
+@triton.jit
+def order_tokens(
+    entry, k, tokens_at, found, origin, temperature, log_total, topk_ids_ptr, topk_logprobs_ptr,
+    TOGETHER: tl.constexpr,
+):  # fmt: skip
+    """Stores the k best of the ``found`` tokens at ``tokens_at``, best first."""
+    for start in range(0, found, TOGETHER):
+        id, x = _found_tokens(tokens_at, start, found, TOGETHER)
+        order = tl.zeros([TOGETHER], tl.int32)
+        for other in range(0, found, TOGETHER):
+            other_id, other_x = _found_tokens(tokens_at, other, found, TOGETHER)
+            order += come_before(other_x, other_id, x, id)
+        best_lp = _logprob(x, origin, temperature, log_total)
+        wanted = (start + tl.arange(0, TOGETHER) < found) & (order < k)
+        tl.store(topk_ids_ptr + entry * k + order, id.to(tl.int64), mask=wanted)
+        tl.store(topk_logprobs_ptr + entry * k + order, best_lp, mask=wanted)
+
+
+@triton.jit
+def score(
     entry,
     tops,
     totals,
@@ -238,12 +278,16 @@ def _score(
     rank = tl.sum(at_least).to(tl.int64)
     # At -inf everything ties, the lanes past the vocabulary too, which must not be counted.
     rank = tl.where(sampled == float("-inf"), vocab, rank)
-    lp = tl.where(
-        sampled == float("-inf"), float("-inf"), (sampled - origin) / temperature - log_total
-    )
+    lp = _logprob(sampled, origin, temperature, log_total)
     tl.store(logprob_ptr + entry, tl.where(known, lp, float("nan")))
     tl.store(rank_ptr + entry, tl.where(known, rank, 0))
     return origin, log_total
+
+
+@triton.jit
+def _logprob(x, origin, temperature, log_total):
+    share = (x - origin) / temperature - log_total
+    return tl.where(x == float("-inf"), float("-inf"), share)
 
 
 @triton.jit

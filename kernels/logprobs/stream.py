@@ -12,7 +12,7 @@ from .._device import LARGEST, LOG2E, after_another, multiprocessors, wait_for_a
 from .._launch import Launcher, cdiv
 from .._tile_arithmetic import count_at_least, cut_tile, group_max, sum_exponentials
 from .._tile_loads import arrived_tile, load_ahead, streaming
-from .entry import entry_of, sampled_logit
+from .entry import counted_logit, entry_of
 
 # Programs of one warp that a multiprocessor holds: of 96 registers, and of ``REGISTERS_ANYWHERE``.
 AT_ONCE = 20
@@ -26,6 +26,7 @@ def stream_chunks(
     entries: int,
     options: dict[str, object],
     launch: Launcher,
+    place: int = 0,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(max and sum of exponentials float32 [R, chunks, 2], tokens at least as good as the sampled
     one int32 [R, chunks], max of each group [R, chunks * CHUNK // GROUP]).
@@ -33,10 +34,12 @@ def stream_chunks(
     vocab, device = logits.shape[1], logits.device
     chunk = options["CHUNK"]
     chunks = cdiv(vocab, chunk)
-    partial = torch.empty(entries, chunks, 2, dtype=torch.float32, device=device)
-    at_least = torch.empty(entries, chunks, dtype=torch.int32, device=device)
+    partial = launch.empty(entries, chunks, 2, dtype=torch.float32, device=device)
+    at_least = launch.empty(entries, chunks, dtype=torch.int32, device=device)
     groups = chunks * (chunk // options["GROUP"]) if k else 0
-    best = torch.empty(entries, groups, dtype=logits.dtype, device=device)
+    # Of 8 bits not every type has infinities.
+    dtype = logits.dtype if logits.dtype.itemsize > 1 else torch.bfloat16
+    best = launch.empty(entries, groups, dtype=dtype, device=device)
     if entries:
         reading = streaming(logits, cut=options["HAS_CUT"])
         processors, anywhere = multiprocessors(device), bool(reading["ANYWHERE"])
@@ -47,6 +50,7 @@ def stream_chunks(
             lambda: {
                 **options, **reading, **after_another(),
             },
+            place,
         )  # fmt: skip
     return partial, at_least, best
 
@@ -68,7 +72,7 @@ def _chunks_per_program(rows: int, chunks: int, processors: int, anywhere: bool 
 )  # fmt: skip
 def _chunk_kernel(
     logits_ptr, logits_stride_t, logits_stride_v, total,  # [T, V], T
-    token_ptr, token_stride,  # int [R]
+    token_ptr, token_stride,  # int [R]; or float32 [R], see ``counted_logit``
     rows_ptr, rows_stride,  # int64 [R]
     temperature_ptr, temperature_stride,  # float32 [R]
     cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,  # float32 [R], int64 [R]
@@ -93,10 +97,10 @@ def _chunk_kernel(
             row_ptr, logits_stride_v, first, end, vocab, CHUNK, PACKED, ANYWHERE, True
         )
         if token_ptr is not None:
-            token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
-            sampled, _known = sampled_logit(
-                row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT
-            )
+            sampled = counted_logit(
+                entry, token_ptr, token_stride, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
+                HAS_CUT,
+            )  # fmt: skip
         scale = LOG2E / temperature
         for chunk in range(first, end):
             tile = arrived_tile(

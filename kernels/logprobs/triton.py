@@ -42,14 +42,14 @@ def logprobs_triton(
     entries = logits.shape[0] if rows is None else rows.shape[0]
     arguments = (
         logits, logits.stride(0), logits.stride(1), logits.shape[0],
-        *_with_stride(token_ids), *_with_stride(rows), *_with_stride(temperature),
-        *_with_stride(cut_logit), *_with_stride(cut_id),
+        *with_stride(token_ids), *with_stride(rows), *with_stride(temperature),
+        *with_stride(cut_logit), *with_stride(cut_id),
     )  # fmt: skip
     options = {"HAS_CUT": cut_logit is not None, "CHUNK": chunk, "GROUP": group}
     passed = stream_chunks(logits, arguments, k, entries, options, launch)
     return merge_chunks_of_rows(logits, arguments, passed, k, entries, options, launch, out)
 
 
-def _with_stride(vector: torch.Tensor | None) -> tuple[torch.Tensor | None, int]:
+def with_stride(vector: torch.Tensor | None) -> tuple[torch.Tensor | None, int]:
     """An absent argument stays None, which Triton compiles away."""
     return (None, 0) if vector is None else (vector, vector.stride(0))

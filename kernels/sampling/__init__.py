@@ -14,12 +14,14 @@ Every op reads a temperature alike: 0 is greedy, and so is what is not a normal 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from .._dispatch import use_triton
 from .._launch import launcher_of
 from .._random import ACCEPT, CHUNK, DRAFT, RECOVER
-from .._validate import FLOAT32, INT64, INTS, LOGITS, Args
+from .._validate import FLOAT32, FLOATS, INT32, INT64, INTS, LOGITS, Args, written
 from ..logprobs import MAX_K, logprobs
 from .adjustments import Adjustments
 
@@ -40,12 +42,16 @@ __all__ = [
 MAX_SEED = 9223372036854775806
 
 
-def adjust_logits(logits: torch.Tensor, adjustments: Adjustments) -> torch.Tensor:
+def adjust_logits(
+    logits: torch.Tensor, adjustments: Adjustments, *, out: torch.Tensor | None = None
+) -> torch.Tensor:
     """float32 [R, V]: the logits of each row after what its request asks for, in one pass: grammar
     bitmask, allowed ids, logit bias, repetition, frequency and presence penalties, bad words, in
     this order.
 
-    logits      bf16/fp16/fp32 [R, V], any strides; NaN is read as -inf, +inf as the largest float32
+    logits      bf16/fp16/fp32/fp8 [R, V], any strides; NaN is read as -inf, +inf as the largest
+                float32
+    out         float32 [R, V], contiguous: is written and returned
 
     Temperature and limits come after it (``top_k_top_p_cut``, ``sample``, ``logprobs``, ``verify``
     take the result as they take any logits).
@@ -54,15 +60,27 @@ def adjust_logits(logits: torch.Tensor, adjustments: Adjustments) -> torch.Tenso
     together.
     """
     op = "sampling.adjust_logits"
-    launch = launcher_of(op, (logits, *vars(adjustments).values()))
-    launch.check_once(lambda: adjustments.check(logits))
-    if use_triton(op, logits.device):
-        from .adjust import adjust_triton
+    values = (logits, *vars(adjustments).values(), out)
+    launch = launcher_of(op, values)
 
-        return adjust_triton(logits, adjustments, launch=launch)
+    def check() -> None:
+        args = adjustments.check(logits)
+        if out is not None:
+            args.out("adjusted", out, ("R", "V"), FLOAT32)
+
+    launch.check_once(check)
+    if use_triton(op, logits.device):
+
+        def adjust() -> tuple[torch.Tensor, ...]:
+            from .adjust import adjust_triton
+
+            return (adjust_triton(logits, adjustments, launch=launch, out=out),)
+
+        return launch.run(values, adjust)[0]
     from .reference import adjust_reference
 
-    return adjust_reference(logits, adjustments)
+    adjusted = adjust_reference(logits, adjustments)
+    return adjusted if out is None else out.copy_(adjusted)
 
 
 def top_k_top_p_cut(
@@ -71,6 +89,8 @@ def top_k_top_p_cut(
     top_k: torch.Tensor | None = None,
     top_p: torch.Tensor | None = None,
     min_p: torch.Tensor | None = None,
+    *,
+    out: tuple[torch.Tensor, torch.Tensor] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(cut_logit float32 [R], cut_id int64 [R]): the last token that top-k, then top-p within it,
     keeps, or the logit at which ``min_p`` ends the set before.
@@ -84,6 +104,7 @@ def top_k_top_p_cut(
     min_p       float32 [R]       0 and below: off; tokens less likely than this times the best
                                   token are dropped too (SGLang's order; vLLM takes top-p's mass
                                   from what min-p left); ties of the best token always stay
+    out         contiguous tensors like the result, which are written and returned
 
     The set is exact: k tokens are k tokens, whatever ties. With both off it is (-inf, V-1): every
     token. A row without a finite logit keeps token 0 under top-p.
@@ -92,16 +113,27 @@ def top_k_top_p_cut(
     together.
     """
     op = "sampling.top_k_top_p_cut"
-    launch = launcher_of(op, (logits, temperature, top_k, top_p, min_p))
-    launch.check_once(lambda: _check_limits(Args(op), logits, temperature, top_k, top_p, min_p))
+    launch = launcher_of(op, (logits, temperature, top_k, top_p, min_p, *(out or ())))
+
+    def check() -> None:
+        args = Args(op)
+        _check_limits(args, logits, temperature, top_k, top_p, min_p)
+        _check_cut(args, out or ())
+
+    launch.check_once(check)
     if use_triton(op, logits.device):
         from .cut import select_triton
 
-        return select_triton(logits, temperature, top_k, top_p, min_p=min_p, launch=launch)[:2]
+        return select_triton(
+            logits, temperature, top_k, top_p, min_p=min_p, launch=launch, out=out or ()
+        )[:2]
     from .reference import min_p_cut_reference, top_k_top_p_cut_reference
 
     cut = top_k_top_p_cut_reference(logits, temperature, top_k, top_p)[:2]
-    return cut if min_p is None else min_p_cut_reference(logits, temperature, cut, min_p)[:2]
+    if min_p is not None:
+        cut = min_p_cut_reference(logits, temperature, cut, min_p)[:2]
+    logit, last = written(cut, out or ())
+    return logit, last
 
 
 def top_k_top_p_sample(
@@ -114,41 +146,52 @@ def top_k_top_p_sample(
     min_p: torch.Tensor | None = None,
     *,
     stream: int = RECOVER,
+    out: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(tokens int64 [R], cut_logit float32 [R], cut_id int64 [R]): ``top_k_top_p_cut``, and the
     token that ``sample`` draws from what it keeps, without another pass over the logits. With
     ``min_p`` it takes that pass, because what is kept is only known at its end.
 
-    The arguments are those of the two. Chunks are weighed in another order than ``sample`` does:
+    The arguments are those of the two, ``out`` contiguous tensors like the result, which are
+    written and returned. Chunks are weighed in another order than ``sample`` does:
     where a draw falls within rounding of a boundary the two may differ by one token.
 
     Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
     together.
     """
     if min_p is not None:
-        cut = top_k_top_p_cut(logits, temperature, top_k, top_p, min_p)
-        return sample(logits, seeds, positions, temperature, cut=cut, stream=stream), *cut
+        into = (None, None) if out is None else (out[0], out[1:])
+        cut = top_k_top_p_cut(logits, temperature, top_k, top_p, min_p, out=into[1])
+        tokens = sample(logits, seeds, positions, temperature, cut=cut, stream=stream, out=into[0])
+        return tokens, *cut
     op = "sampling.top_k_top_p_sample"
-    launch = launcher_of(op, (logits, seeds, positions, temperature, top_k, top_p, stream))
+    launch = launcher_of(
+        op, (logits, seeds, positions, temperature, top_k, top_p, stream, *(out or ()))
+    )
 
     def check() -> None:
         args = Args(op)
         _check_limits(args, logits, temperature, top_k, top_p)
         _check_draw(args, seeds, positions, stream)
+        if out is not None:
+            args.out("tokens", out[0], ("R",), INT64)
+            _check_cut(args, out[1:])
 
     launch.check_once(check)
     if use_triton(op, logits.device):
         from .cut import select_triton
 
         cut_logit, cut_id, tokens = select_triton(
-            logits, temperature, top_k, top_p, (seeds, positions, stream), launch=launch
-        )
+            logits, temperature, top_k, top_p, (seeds, positions, stream), launch=launch,
+            out=() if out is None else (*out[1:], out[0]),
+        )  # fmt: skip
         return tokens, cut_logit, cut_id
     from .reference import sample_reference, top_k_top_p_cut_reference
 
     cut = top_k_top_p_cut_reference(logits, temperature, top_k, top_p)[:2]
     tokens = sample_reference(logits, seeds, positions, temperature, cut, stream, chunk=CHUNK)[0]
-    return tokens, *cut
+    tokens, logit, last = written((tokens, *cut), out or ())
+    return tokens, logit, last
 
 
 def sample(
@@ -163,7 +206,7 @@ def sample(
 ) -> torch.Tensor:
     """int64 [R]: one token of each row, drawn by (seed, position, stream) and nothing else.
 
-    logits      bf16/fp16/fp32 [R, V], any strides
+    logits      bf16/fp16/fp32/fp8 [R, V], any strides
     seeds, positions  int64 [R]
     temperature float32 [R]     0 takes the best token
     cut         (float32 [R], int64 [R]) from ``top_k_top_p_cut``
@@ -176,11 +219,12 @@ def sample(
     together.
     """
     op = "sampling.sample"
-    launch = launcher_of(op, (logits, seeds, positions, temperature, *(cut or ()), stream, out))
+    values = (logits, seeds, positions, temperature, *(cut or ()), stream, out)
+    launch = launcher_of(op, values)
 
     def check() -> None:
         args = Args(op)
-        _check_limits(args, logits, temperature)
+        _check_rows(args, logits, temperature, LOGITS)
         _check_draw(args, seeds, positions, stream)
         if cut is not None:
             args.tensor("cut[0]", cut[0], ("R",), FLOAT32)
@@ -190,11 +234,18 @@ def sample(
 
     launch.check_once(check)
     if use_triton(op, logits.device):
-        from .draw import sample_triton
 
-        return sample_triton(
-            logits, seeds, positions, temperature, cut, stream, chunk=CHUNK, launch=launch, out=out
-        )
+        def draw() -> tuple[torch.Tensor, ...]:
+            from .draw import sample_triton
+
+            return (
+                sample_triton(
+                    logits, seeds, positions, temperature, cut, stream, chunk=CHUNK, launch=launch,
+                    out=out,
+                ),
+            )  # fmt: skip
+
+        return launch.run(values, draw)[0]
     from .reference import sample_reference
 
     tokens = sample_reference(logits, seeds, positions, temperature, cut, stream, chunk=CHUNK)[0]
@@ -210,13 +261,26 @@ def _check_limits(
     min_p: object = None,
 ) -> None:
     """What a row is cut by."""
-    args.tensor("logits", logits, ("R", "V"), LOGITS)
-    if args.sizes["V"] < 1:
-        raise args.fail("logits must have at least one column")
-    args.tensor("temperature", temperature, ("R",), FLOAT32)
+    _check_rows(args, logits, temperature, FLOATS)
     args.optional("top_k", top_k, ("R",), INTS)
     args.optional("top_p", top_p, ("R",), FLOAT32)
     args.optional("min_p", min_p, ("R",), FLOAT32)
+
+
+def _check_rows(
+    args: Args, logits: object, temperature: object, dtypes: Sequence[torch.dtype]
+) -> None:
+    """What every row has."""
+    args.tensor("logits", logits, ("R", "V"), dtypes)
+    if args.sizes["V"] < 1:
+        raise args.fail("logits must have at least one column")
+    args.tensor("temperature", temperature, ("R",), FLOAT32)
+
+
+def _check_cut(args: Args, out: Sequence[torch.Tensor]) -> None:
+    """The cut's place, if the caller has one."""
+    for name, tensor, dtypes in zip(("cut_logit", "cut_id"), out, (FLOAT32, INT64), strict=False):
+        args.out(name, tensor, ("R",), dtypes)
 
 
 def _check_draw(args: Args, seeds: object, positions: object, stream: object) -> None:
@@ -227,14 +291,20 @@ def _check_draw(args: Args, seeds: object, positions: object, stream: object) ->
 
 
 def top_p_candidates(
-    logits: torch.Tensor, temperature: torch.Tensor, top_p: torch.Tensor, candidates: int
+    logits: torch.Tensor,
+    temperature: torch.Tensor,
+    top_p: torch.Tensor,
+    candidates: int,
+    *,
+    out: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(ids int64 [T, C], scores float32 [T, C], lens int32 [T]): the best tokens until their mass
     reaches ``top_p``.
 
-    logits      bf16/fp16/fp32 [T, V], any strides
+    logits      bf16/fp16/fp32/fp8 [T, V], any strides
     temperature, top_p  float32 [T]
     candidates  C, 1..64 and at most V
+    out         contiguous tensors like the result, which are written and returned
 
     Past ``lens`` ids and scores are 0. If C tokens do not reach ``top_p``, all C are candidates:
     FastDeploy leaves the set empty then, and every draft is rejected.
@@ -246,13 +316,21 @@ def top_p_candidates(
     args.tensor("logits", logits, ("T", "V"), LOGITS)
     args.tensor("temperature", temperature, ("T",), FLOAT32)
     args.tensor("top_p", top_p, ("T",), FLOAT32)
-    args.integer("candidates", candidates, 1, min(MAX_K, args.sizes["V"]))
+    args.sizes["C"] = args.integer("candidates", candidates, 1, min(MAX_K, args.sizes["V"]))
+    if out is not None:
+        args.out("ids", out[0], ("T", "C"), INT64)
+        args.out("scores", out[1], ("T", "C"), FLOAT32)
+        args.out("lens", out[2], ("T",), INT32)
     best = logprobs(logits, None, candidates, temperature=temperature)
     if use_triton(args.op, logits.device):
-        from .candidates import cut_candidates_triton as run
-    else:
-        from .reference import cut_candidates_reference as run
-    return run(best.topk_ids, best.topk_logprobs, top_p)
+        from .candidates import cut_candidates_triton
+
+        return cut_candidates_triton(best.topk_ids, best.topk_logprobs, top_p, out=out or ())
+    from .reference import cut_candidates_reference
+
+    made = cut_candidates_reference(best.topk_ids, best.topk_logprobs, top_p)
+    ids, scores, lens = written(made, out or ())
+    return ids, scores, lens
 
 
 def expand_sampling_params(
@@ -263,6 +341,8 @@ def expand_sampling_params(
     top_k: torch.Tensor,
     top_p: torch.Tensor,
     increment: int,
+    *,
+    out: tuple[torch.Tensor, ...] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """(seeds int64 [rows], temperature float32 [rows], top_k int64 [rows], top_p float32 [rows],
     next infer_seed [B]).
@@ -273,6 +353,7 @@ def expand_sampling_params(
     infer_seed           int64 [B], 0..MAX_SEED-1; row i gets ``(infer_seed + 4 * i) % MAX_SEED``
     temperature, top_p   float32 [B];  top_k int64 [B]
     increment            0..MAX_SEED-1; the next seed is ``(infer_seed + increment) % MAX_SEED``
+    out                  contiguous tensors like the result, which are written and returned
 
     The new seeds are a new tensor: FastDeploy's kernel updates them in place while other threads
     still read.
@@ -288,8 +369,25 @@ def expand_sampling_params(
     args.tensor("top_p", top_p, ("B",), FLOAT32)
     args.integer("rows", rows, 0, 1 << 31)
     args.integer("increment", increment, 0, MAX_SEED - 1)
+    _check_expanded(args, rows, out)
+    given = (cu_seqlens_q_output, rows, infer_seed, temperature, top_k, top_p, increment)
     if use_triton(args.op, infer_seed.device):
-        from .expand import expand_triton as run
-    else:
-        from .reference import expand_reference as run
-    return run(cu_seqlens_q_output, rows, infer_seed, temperature, top_k, top_p, increment)
+        from .expand import expand_triton
+
+        return expand_triton(*given, out=out or ())
+    from .reference import expand_reference
+
+    seeds, scale, k, p, following = written(expand_reference(*given), out or ())
+    return seeds, scale, k, p, following
+
+
+def _check_expanded(args: Args, rows: int, out: tuple[torch.Tensor, ...] | None) -> None:
+    """The place of what is expanded, if the caller has one."""
+    if out is None:
+        return
+    if len(out) != 5:
+        raise args.fail(f"out must be the 5 tensors of the result, got {len(out)}")
+    named = {"seeds": INT64, "temperature": FLOAT32, "top_k": INT64, "top_p": FLOAT32}
+    for (name, dtypes), tensor in zip(named.items(), out, strict=False):
+        args.out(name, tensor, (rows,), dtypes)
+    args.out("infer_seed", out[4], ("B",), INT64)

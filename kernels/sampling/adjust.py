@@ -10,7 +10,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import after_another, read_logit, wait_for_another
+from .._device import after_another, load_logits, read_logit, wait_for_another
 from .._launch import Launcher, cdiv
 from .adjustments import Adjustments
 
@@ -26,13 +26,16 @@ def adjust_triton(
     launch: Launcher | None = None,
     tile: int = TILE,
     together: int = LIST,
+    out: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """See ``kernels.sampling.adjust_logits``; ``tile`` and ``together`` are smaller in tests."""
     rows, vocab = logits.shape
-    adjusted = torch.empty(rows, vocab, dtype=torch.float32, device=logits.device)
+    launch = launch or Launcher()
+    adjusted = out
+    if adjusted is None:
+        adjusted = launch.empty(rows, vocab, dtype=torch.float32, device=logits.device)
     if rows == 0:
         return adjusted
-    launch = launch or Launcher()
     tiles = cdiv(vocab, tile)
     penalties = (given.repetition_penalty, given.frequency_penalty, given.presence_penalty)
     penalised = any(part is not None for part in penalties)
@@ -137,7 +140,7 @@ def _adjust_kernel(
 @triton.jit
 def _read(row_ptr, stride, bitmask, row, id, there):
     """Logits as the law reads them, -inf where the grammar forbids."""
-    x = read_logit(tl.load(row_ptr + id.to(tl.int64) * stride, mask=there, other=float("-inf")))
+    x = read_logit(load_logits(row_ptr + id.to(tl.int64) * stride, there))
     x = tl.where(x == 0.0, 0.0, x)  # -0.0
     if bitmask[0] is not None:
         x = tl.where(_bit(bitmask[0] + row * bitmask[1], id, there), x, float("-inf"))

@@ -60,8 +60,10 @@ class Adjustments:
     # the first; at least L - 1.
     latest: torch.Tensor | None = optional("R", "H", dtypes=INTS)
 
-    def check(self, logits: object) -> None:
-        """Raises TypeError or ValueError, naming shape, dtype and device, for what does not fit."""
+    def check(self, logits: object) -> Args:
+        """The sizes and the device; raises TypeError or ValueError, naming shape, dtype and device,
+        for what does not fit.
+        """
         args = Args("sampling.adjust_logits")
         args.tensor("logits", logits, ("R", "V"), LOGITS)
         if args.sizes["V"] < 1:
@@ -80,6 +82,7 @@ class Adjustments:
             raise args.fail("bias_ids and bias go together")
         if self.bad_words is not None:
             self._check_latest(args)
+        return args
 
     def _check_latest(self, args: Args) -> None:
         longest = args.sizes["L"]

@@ -9,13 +9,19 @@ import triton.language as tl
 
 
 def cut_candidates_triton(
-    ids: torch.Tensor, logprobs: torch.Tensor, top_p: torch.Tensor
+    ids: torch.Tensor,
+    logprobs: torch.Tensor,
+    top_p: torch.Tensor,
+    *,
+    out: tuple[torch.Tensor, ...] = (),
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """See ``kernels.sampling.top_p_candidates``; ``ids`` and ``logprobs`` are contiguous."""
     rows, columns = ids.shape
-    kept = torch.empty_like(ids)
-    scores = torch.empty_like(logprobs)
-    lens = torch.empty(rows, dtype=torch.int32, device=ids.device)
+    kept, scores, lens = out or (
+        torch.empty_like(ids),
+        torch.empty_like(logprobs),
+        torch.empty(rows, dtype=torch.int32, device=ids.device),
+    )
     if rows:
         _candidates_kernel[(rows,)](
             ids, logprobs, top_p, top_p.stride(0), kept, scores, lens, columns,

@@ -40,6 +40,7 @@ def select_triton(
     geometry: Geometry | None = None,
     block: int = BLOCK,
     launch: Launcher | None = None,
+    out: tuple[torch.Tensor, ...] = (),  # cut_logit, cut_id, tokens
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
     """(cut_logit, cut_id, tokens or None); see ``kernels.sampling``; no draw with ``min_p``, whose
     kept set is not known before the row's end is. ``geometry`` and ``block`` are
@@ -48,13 +49,13 @@ def select_triton(
     device = logits.device
     geometry = geometry or geometry_of(vocab)
     launch = launch or Launcher()
-    cut = (
+    cut = out[:2] or (
         torch.empty(rows, dtype=torch.float32, device=device),
         torch.empty(rows, dtype=torch.int64, device=device),
     )
     drawn = None
     if draw is not None:
-        tokens = torch.empty(rows, dtype=torch.int64, device=device)
+        tokens = out[2] if out else torch.empty(rows, dtype=torch.int64, device=device)
         drawn = (draw[0].contiguous(), draw[1].contiguous(), tokens, draw[2])
     if rows == 0:
         return *cut, drawn[2] if drawn else None

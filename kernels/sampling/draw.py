@@ -39,35 +39,62 @@ def sample_triton(
 ) -> torch.Tensor:
     """See ``kernels.sampling.sample``."""
     rows, vocab = logits.shape
+    launch = launch or Launcher()
     tokens = out
     if tokens is None:
-        tokens = torch.empty(rows, dtype=torch.int64, device=logits.device)
+        tokens = launch.empty(rows, dtype=torch.int64, device=logits.device)
     if rows == 0:
         return tokens
-    launch = launch or Launcher()
-    chunks = cdiv(vocab, chunk)
-    partial = torch.empty(rows, chunks, 2, dtype=torch.float32, device=logits.device)
-    arguments = (
-        logits, logits.stride(0), logits.stride(1), temperature.contiguous(),
-        cut[0].contiguous() if cut else None, cut[1].contiguous() if cut else None,
-    )  # fmt: skip
-    per_program = chunks_per_program(rows, chunks, most=2)
-    launch(
-        _sample_stats_kernel, rows * cdiv(chunks, per_program),
-        (*arguments, partial, vocab, chunks, per_program),
-        lambda: {
-            "CHUNK": chunk, **streaming(logits, cut=cut is not None), **after_another(),
-        },
-    )  # fmt: skip
+    partial = stats_of_rows(logits, temperature, cut, chunk, launch)
+    arguments = _arguments(logits, temperature, cut)
     launch(
         _sample_kernel, rows,
-        (*arguments, partial, seeds.contiguous(), positions.contiguous(), tokens, vocab, chunks),
+        (
+            *arguments, partial, seeds.contiguous(), positions.contiguous(), tokens, vocab,
+            partial.shape[1],
+        ),
         lambda: {
-            "STREAM": stream, "CHUNK": chunk, "CHUNKS": triton.next_power_of_2(chunks),
+            "STREAM": stream, "CHUNK": chunk, "CHUNKS": triton.next_power_of_2(partial.shape[1]),
             "num_warps": DRAW_WARPS, **after_another(),
         },
     )  # fmt: skip
     return tokens
+
+
+def stats_of_rows(
+    logits: torch.Tensor,
+    temperature: torch.Tensor,
+    cut: tuple[torch.Tensor, torch.Tensor] | None,
+    chunk: int,
+    launch: Launcher,
+    place: int = 0,
+) -> torch.Tensor:
+    """float32 [R, chunks, 2]: ``stream_stats`` of each row, of which there is at least one."""
+    rows, vocab = logits.shape
+    chunks = cdiv(vocab, chunk)
+    partial = launch.empty(rows, chunks, 2, dtype=torch.float32, device=logits.device)
+    per_program = chunks_per_program(rows, chunks, most=2)
+    launch(
+        _sample_stats_kernel, rows * cdiv(chunks, per_program),
+        (*_arguments(logits, temperature, cut), partial, vocab, chunks, per_program),
+        lambda: {
+            "CHUNK": chunk, **streaming(logits, cut=cut is not None), **after_another(),
+        },
+        place,
+    )  # fmt: skip
+    return partial
+
+
+def _arguments(
+    logits: torch.Tensor,
+    temperature: torch.Tensor,
+    cut: tuple[torch.Tensor, torch.Tensor] | None,
+) -> tuple[object, ...]:
+    """What both kernels are given first."""
+    return (
+        logits, logits.stride(0), logits.stride(1), temperature.contiguous(),
+        cut[0].contiguous() if cut else None, cut[1].contiguous() if cut else None,
+    )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=["chunks", "per_program"])

@@ -17,14 +17,18 @@ def expand_triton(
     top_k: torch.Tensor,
     top_p: torch.Tensor,
     increment: int,
+    *,
+    out: tuple[torch.Tensor, ...] = (),
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """See ``kernels.sampling.expand_sampling_params``."""
     device, batch = infer_seed.device, infer_seed.shape[0]
-    seeds = torch.empty(rows, dtype=torch.int64, device=device)
-    scale = torch.empty(rows, dtype=torch.float32, device=device)
-    k = torch.empty(rows, dtype=torch.int64, device=device)
-    p = torch.empty(rows, dtype=torch.float32, device=device)
-    next_seed = torch.empty(batch, dtype=torch.int64, device=device)
+    seeds, scale, k, p, next_seed = out or (
+        torch.empty(rows, dtype=torch.int64, device=device),
+        torch.empty(rows, dtype=torch.float32, device=device),
+        torch.empty(rows, dtype=torch.int64, device=device),
+        torch.empty(rows, dtype=torch.float32, device=device),
+        torch.empty(batch, dtype=torch.int64, device=device),
+    )
     _expand_kernel[(batch + 1,)](
         cu_seqlens_q_output.contiguous(), infer_seed.contiguous(), temperature.contiguous(),
         top_k.contiguous(), top_p.contiguous(), seeds, scale, k, p, next_seed,

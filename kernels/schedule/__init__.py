@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 
 from kernels._dispatch import use_triton
-from kernels._validate import BOOL, INT32, INTS, LOGITS, Args
+from kernels._validate import BOOL, FLOATS, INT32, INTS, Args
 from kernels.schedule.launch import Launch, next_launch
 from kernels.schedule.reference import (
     PADDING,
@@ -123,7 +123,7 @@ def gather_next_token(
     Raises TypeError or ValueError for a wrong type, dtype, shape or device.
     """
     args = Args("gather_next_token")
-    args.tensor("hidden", hidden, ("T", "H"), (*LOGITS, torch.float64))
+    args.tensor("hidden", hidden, ("T", "H"), (*FLOATS, torch.float64))
     rows = _contiguous(
         args, "output_rows", args.tensor("output_rows", schedule.output_rows, ("N",), INT32)
     )

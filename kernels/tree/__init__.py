@@ -15,6 +15,7 @@ import torch
 from .._dispatch import use_triton
 from .._launch import launcher_of
 from .._random import CHUNK
+from .._validate import BOOL, INT32, INT64, given_out, written
 from ..verify.strategy import Strategy
 from .inputs import MOST_NODES, TreeCandidates, TreeInputs
 from .reference import build_reference, verify_tree_reference
@@ -58,25 +59,41 @@ class VerifiedTree:
     accept_num: torch.Tensor
 
 
-def build_tree(inputs: TreeCandidates) -> Tree:
+def build_tree(inputs: TreeCandidates, out: Tree | None = None) -> Tree:
     """The best candidates of each request and its last token, as a tree.
 
     Best by (score descending, place ascending). Nodes keep the order of the candidates. A candidate
     whose parent was not chosen or comes after it is no node, nor is what hangs on it.
 
+    ``out``, with contiguous tensors of the result's shapes, is written and returned.
+
     Raises TypeError or ValueError, naming shape, dtype and device, for inputs that do not fit
     together.
     """
-    launch = launcher_of("tree.build_tree", vars(inputs).values())
-    launch.check_once(inputs.check)
+    values = (*vars(inputs).values(), *given_out(out))
+    launch = launcher_of("tree.build_tree", values)
+
+    def check() -> None:
+        args = inputs.check()
+        if out is not None:
+            nodes = inputs.draft_token_num
+            for name, tensor in list(vars(out).items())[:-1]:
+                args.out(name, tensor, ("B", nodes), INT64)
+            args.out("mask", out.mask, ("B", nodes, nodes), BOOL)
+
+    launch.check_once(check)
     if use_triton("tree.build_tree", inputs.scores.device):
-        from .build import build_triton
 
-        return Tree(*build_triton(inputs, launch=launch))
-    return Tree(*build_reference(inputs))
+        def build() -> tuple[torch.Tensor, ...]:
+            from .build import build_triton
+
+            return build_triton(inputs, launch=launch, out=given_out(out))
+
+        return Tree(*launch.run(values, build))
+    return Tree(*written(build_reference(inputs), given_out(out)))
 
 
-def verify_tree(inputs: TreeInputs) -> VerifiedTree:
+def verify_tree(inputs: TreeInputs, out: VerifiedTree | None = None) -> VerifiedTree:
     """Walks each tree from its root along drafts that stand, and emits these and one token more.
 
     GREEDY and TARGET_MATCH go on to the child that is what the target emits there by itself
@@ -90,13 +107,29 @@ def verify_tree(inputs: TreeInputs) -> VerifiedTree:
     Equal logits order by id. NaN is read as -inf; a target row without a finite logit emits token
     0. Of siblings with one token the first counts.
 
+    ``out``, with contiguous tensors of the result's shapes, is written and returned.
+
     Raises TypeError or ValueError, naming shape, dtype and device, for inputs that do not fit
     together.
     """
-    launch = launcher_of("tree.verify_tree", vars(inputs).values())
-    launch.check_once(inputs.check)
-    if use_triton("tree.verify_tree", inputs.draft_tokens.device):
-        from .walk import verify_tree_triton
+    values = (*vars(inputs).values(), *given_out(out))
+    launch = launcher_of("tree.verify_tree", values)
 
-        return VerifiedTree(*verify_tree_triton(inputs, chunk=CHUNK, launch=launch))
-    return VerifiedTree(*verify_tree_reference(inputs, chunk=CHUNK)[:3])
+    def check() -> None:
+        args = inputs.check()
+        if out is not None:
+            most = inputs.most_tokens
+            args.out("accept_tokens", out.accept_tokens, ("B", most), INT64)
+            args.out("accept_index", out.accept_index, ("B", most), INT64)
+            args.out("accept_num", out.accept_num, ("B",), INT32)
+
+    launch.check_once(check)
+    if use_triton("tree.verify_tree", inputs.draft_tokens.device):
+
+        def walk() -> tuple[torch.Tensor, ...]:
+            from .walk import verify_tree_triton
+
+            return verify_tree_triton(inputs, chunk=CHUNK, launch=launch, out=given_out(out))
+
+        return VerifiedTree(*launch.run(values, walk))
+    return VerifiedTree(*written(verify_tree_reference(inputs, chunk=CHUNK)[:3], given_out(out)))

@@ -16,16 +16,21 @@ WARPS = 8
 
 
 def build_triton(
-    inputs: TreeCandidates, *, launch: Launcher | None = None
+    inputs: TreeCandidates,
+    *,
+    launch: Launcher | None = None,
+    out: tuple[torch.Tensor, ...] = (),
 ) -> tuple[torch.Tensor, ...]:
-    """The fields of ``kernels.tree.Tree``."""
+    """The fields of ``kernels.tree.Tree``, in ``out`` if that is given."""
+    launch = launch or Launcher()
     (batch, candidates), nodes = inputs.scores.shape, inputs.draft_token_num
     device = inputs.scores.device
-    made = torch.empty(5, batch, nodes, dtype=torch.int64, device=device)
-    mask = torch.empty(batch, nodes, nodes, dtype=torch.bool, device=device)
+    *made, mask = out or (
+        *launch.empties(5, batch, nodes, dtype=torch.int64, device=device),
+        launch.empty(batch, nodes, nodes, dtype=torch.bool, device=device),
+    )
     if batch == 0:
         return (*made, mask)
-    launch = launch or Launcher()
     launch(
         _build_kernel, batch,
         (

@@ -41,8 +41,10 @@ class TreeCandidates:
     # N, the nodes of a tree: the root and the best ``draft_token_num - 1`` candidates
     draft_token_num: int
 
-    def check(self) -> None:
-        """Raises TypeError or ValueError, naming shape, dtype and device, for what does not fit."""
+    def check(self) -> Args:
+        """The sizes and the device; raises TypeError or ValueError, naming shape, dtype and device,
+        for what does not fit.
+        """
         args = Args("tree.build_tree")
         args.fields(self)
         args.integer("topk", self.topk, 1, MOST_CANDIDATES)
@@ -54,6 +56,7 @@ class TreeCandidates:
             raise args.fail(
                 f"parent_list must have a column for each {self.topk} of {candidates} candidates"
             )
+        return args
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +103,10 @@ class TreeInputs:
     # True: the request takes no part, ``accept_num`` is 0.
     stop_flags: torch.Tensor | None = optional("B", dtypes=BOOL)
 
-    def check(self) -> None:
-        """Raises TypeError or ValueError, naming shape, dtype and device, for what does not fit."""
+    def check(self) -> Args:
+        """The sizes and the device; raises TypeError or ValueError, naming shape, dtype and device,
+        for what does not fit.
+        """
         args = Args("tree.verify_tree")
         strategy = Strategy(self.strategy)
         args.fields(self)
@@ -116,3 +121,4 @@ class TreeInputs:
             raise args.fail(f"strategy {strategy.name} needs temperature and seeds")
         if (self.target_cut_logit is None) != (self.target_cut_id is None):
             raise args.fail("target_cut_logit and target_cut_id go together")
+        return args

@@ -13,6 +13,7 @@ from .._device import (
     LOG2E,
     after_another,
     is_kept,
+    load_logits,
     pick,
     read_cut,
     read_logit,
@@ -36,20 +37,27 @@ WALK_WARPS = 4
 
 
 def verify_tree_triton(
-    given: TreeInputs, *, chunk: int, launch: Launcher | None = None
+    given: TreeInputs,
+    *,
+    chunk: int,
+    launch: Launcher | None = None,
+    out: tuple[torch.Tensor, ...] = (),
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """(accept_tokens, accept_index, accept_num); see ``kernels.tree.verify_tree``."""
+    """(accept_tokens, accept_index, accept_num), in ``out`` if that is given; see
+    ``kernels.tree.verify_tree``."""
+    launch = launch or Launcher()
     batch, nodes = given.draft_tokens.shape
     device = given.draft_tokens.device
-    tokens = torch.empty(batch, given.most_tokens, dtype=torch.int64, device=device)
-    index = torch.empty_like(tokens)
-    count = torch.empty(batch, dtype=torch.int32, device=device)
+    tokens, index, count = out or (
+        launch.empty(batch, given.most_tokens, dtype=torch.int64, device=device),
+        launch.empty(batch, given.most_tokens, dtype=torch.int64, device=device),
+        launch.empty(batch, dtype=torch.int32, device=device),
+    )
     if batch == 0:
         return tokens, index, count
-    launch = launch or Launcher()
     vocab = given.target_logits.shape[2]
     chunks = cdiv(vocab, chunk)
-    partial = torch.empty(batch, nodes, chunks, 2, dtype=torch.float32, device=device)
+    partial = launch.empty(batch, nodes, chunks, 2, dtype=torch.float32, device=device)
     per_program = chunks_per_program(batch * nodes, chunks, most=3)
     tree, target, warm = _tree_of(given), _target_of(given), _warm(given)
     launch(
@@ -248,7 +256,7 @@ def _accepted_child(
 ):  # fmt: skip
     """The first child that stands: where the sum of its mass and its elder siblings' passes the
     uniform, which is the same as to try one after the other against what is left."""
-    x = read_logit(tl.load(row[0] + tokens * row[1], mask=children, other=float("-inf")))
+    x = read_logit(load_logits(row[0] + tokens * row[1], children))
     if HAS_CUT:
         x = tl.where(is_kept(x, tokens, row[3], row[4]), x, float("-inf"))
     p = tl.where(children, mass(x, origin, scale), 0.0)

@@ -53,7 +53,8 @@ def verify(inputs: VerifyInputs, out: Verified | None = None) -> Verified:
     Raises TypeError or ValueError, naming shape, dtype and device, for inputs that do not fit
     together.
     """
-    launch = launcher_of("verify", (*vars(inputs).values(), *given_out(out)))
+    values = (*vars(inputs).values(), *given_out(out))
+    launch = launcher_of("verify", values)
 
     def check() -> None:
         args = inputs.check()
@@ -63,7 +64,11 @@ def verify(inputs: VerifyInputs, out: Verified | None = None) -> Verified:
 
     launch.check_once(check)
     if use_triton("verify", inputs.step_input_ids.device):
-        from .triton import verify_triton
 
-        return Verified(*verify_triton(inputs, chunk=CHUNK, launch=launch, out=given_out(out)))
+        def judge() -> tuple[torch.Tensor, ...]:
+            from .triton import verify_triton
+
+            return verify_triton(inputs, chunk=CHUNK, launch=launch, out=given_out(out))
+
+        return Verified(*launch.run(values, judge))
     return Verified(*written(verify_reference(inputs, chunk=CHUNK)[:2], given_out(out)))

@@ -13,7 +13,7 @@ from .._launch import Launcher
 from .._random import RECOVER as _RECOVER
 from .._tile_arithmetic import mass
 from .inputs import VerifyInputs
-from .judge import drafted_logits, judge, log_mass
+from .judge import drafted_logits, judge, log_mass, standing_blocks
 from .request import (
     at_column,
     draft_of,
@@ -178,9 +178,9 @@ def _longest_block(
         p = tl.exp(log_mass(x, origins, totals, temperature))
         # A target row without a finite logit has no mass to leave.
         left = tl.where(totals > 0.0, weight * (1.0 - p), 0.0)
-    stop = tl.where(column == limit, weight, left / tl.maximum(left + 1.0 - weight, 1e-30))
-    # The uniform of position i - 1 judges the block of i drafts.
+    stop = left / tl.maximum(left + 1.0 - weight, 1e-30)
     shifted = tl.where(column[None, :] == column[:, None] - 1, tl.exp(log_uniform)[None, :], 0.0)
     uniform = tl.sum(shifted, axis=1)
-    stands = (column >= 1) & (column <= limit) & (uniform < stop)
+    stands = standing_blocks(limit, log_weight, log_uniform, COLUMNS)
+    stands = stands & ((column == limit) | (uniform < stop))
     return tl.max(tl.where(stands, column, 0))

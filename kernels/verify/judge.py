@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 from .._chunk_stats import merge_stats
-from .._device import is_kept, read_cut, read_logit, uniforms
+from .._device import is_kept, load_logits, read_cut, read_logit, uniforms
 from .._random import ACCEPT as _ACCEPT
 from .request import draft_slot, leading
 
@@ -25,8 +25,7 @@ def drafted_logits(
     column = tl.arange(0, COLUMNS)
     row = first_row + column
     known = (column < limit) & (drafts >= 0) & (drafts < target[3])
-    x = tl.load(target[0] + row * target[1] + drafts * target[2], mask=known, other=float("-inf"))
-    x = read_logit(x)
+    x = read_logit(load_logits(target[0] + row * target[1] + drafts * target[2], known))
     if target[4] is not None:
         cut_logit, cut_id = read_cut(target[4], target[5], row, known)
         x = tl.where(is_kept(x, drafts, cut_logit, cut_id), x, float("-inf"))
@@ -35,7 +34,7 @@ def drafted_logits(
         drafted = (column < limit) & (drafts >= 0) & (drafts < draft[4])
         row = draft[0] + draft_slot(draft, b) * draft[1] + column * draft[2]
         at = row + drafts * draft[3]
-        y = read_logit(tl.load(at, mask=drafted, other=float("-inf")))
+        y = read_logit(load_logits(at, drafted))
         if draft[5] is not None:
             cut_logit, cut_id = read_cut(draft[5], draft[6], b * (WIDTH - 1) + column, drafted)
             y = tl.where(is_kept(y, drafts, cut_logit, cut_id), y, float("-inf"))
@@ -112,3 +111,28 @@ def judge(
         limit, accepted, until - highest, log_uniform,
         origin, total, draft_origin, draft_total, best,
     )  # fmt: skip
+
+
+@triton.jit
+def standing_blocks(limit, log_weight, log_uniform, COLUMNS: tl.constexpr):
+    """bool [COLUMNS]: whether the block of i drafts stands as far as its weight says. That of
+    ``limit`` drafts does then; a shorter one stands with a smaller chance than its weight, by its
+    residual's mass.
+    """
+    column = tl.arange(0, COLUMNS)
+    # The uniform of position i - 1 judges the block of i drafts.
+    before = column[None, :] == column[:, None] - 1
+    judged_by = tl.sum(tl.where(before, log_uniform[None, :], 0.0), axis=1)
+    return (column >= 1) & (column <= limit) & (judged_by < log_weight)
+
+
+@triton.jit
+def block_needs(limit, log_weight, log_uniform, COLUMNS: tl.constexpr):
+    """bool [COLUMNS]: the rows whose residual decides something, or may be drawn from. None if all
+    drafts stand, else that of every block that may stand, and the first, which is drawn from if
+    none does.
+    """
+    column = tl.arange(0, COLUMNS)
+    may = standing_blocks(limit, log_weight, log_uniform, COLUMNS)
+    whole = tl.max((may & (column == limit)).to(tl.int32)) > 0
+    return (may | (column == 0)) & (column < limit) & (column >= tl.where(whole, limit, 0))

@@ -44,7 +44,7 @@ def match_drafts(
     """Draws every row, then emits the drafts that agree and the first token that does not."""
     batch, width = given.step_input_ids.shape
     chunks = partial.shape[2]
-    drawn = torch.empty(batch, width, dtype=torch.int64, device=tokens.device)
+    drawn = launch.empty(batch, width, dtype=torch.int64, device=tokens.device)
     step_idx = given.step_idx.contiguous()
     # A greedy draw reads no seed, but its branch is compiled all the same.
     seeds = step_idx if given.seeds is None else given.seeds.contiguous()

@@ -20,7 +20,7 @@ from .._tile_loads import (
     unpack,
 )
 from .inputs import VerifyInputs
-from .judge import drafted_logits, judge
+from .judge import block_needs, drafted_logits, judge
 from .request import (
     at_column,
     draft_of,
@@ -59,7 +59,7 @@ def residual_mass(
     block = given.strategy == Strategy.BLOCK
     slots, chunks = partial.shape[1:3]
     rows = width - 1 if block else 1
-    residual = torch.empty(batch, rows, chunks, dtype=torch.float32, device=partial.device)
+    residual = launch.empty(batch, rows, chunks, dtype=torch.float32, device=partial.device)
     tiles = cdiv(chunks, TOGETHER)
     per_program = chunks_per_program(batch * rows, tiles, tiles, rows * PROGRAMS)
     read = packing(*rows_of(given), cut=has_cut(given))
@@ -152,7 +152,7 @@ def _residual_kernel(
     wait_for_another(PDL)
     if (n > 0) & (temperature > 0.0):
         (
-            limit, accepted, log_weight, _uniform, origins, totals, draft_origins, draft_totals,
+            limit, accepted, log_weight, log_uniform, origins, totals, draft_origins, draft_totals,
             _best,
         ) = judge(
             x, y, b, rows_for(request, n), limit, temperature, drafts, seed, step_idx, target[3],
@@ -161,9 +161,12 @@ def _residual_kernel(
         weight = 1.0
         if BLOCK:
             weight = block_weight(log_weight, column, COLUMNS)
+            rows = block_needs(limit, log_weight, log_uniform, COLUMNS).to(tl.int32)
+            wanted = at_column(rows, column, COLUMNS) > 0
         else:
             column = accepted.to(tl.int64)
-        if column < limit:
+            wanted = column < limit
+        if wanted:
             origin = at_column(origins, column, COLUMNS)
             draft_origin = at_column(draft_origins, column, COLUMNS)
             p_share = weight / tl.maximum(at_column(totals, column, COLUMNS), 1e-30)
@@ -201,3 +204,9 @@ def _residual_kernel(
                     each = tl.sum(tl.reshape(left, [TOGETHER, CHUNK]), axis=1)
                 chunk = at * TOGETHER + part
                 tl.store(out_ptr + chunk, each, mask=chunk < chunks)
+        elif BLOCK:
+            # Nothing: what stands is decided without it. Not left open, in case of a rounding.
+            part = tl.arange(0, TOGETHER)
+            for at in range(first, tl.minimum(first + per_program, tiles)):
+                chunk = at * TOGETHER + part
+                tl.store(out_ptr + chunk, tl.zeros([TOGETHER], tl.float32), mask=chunk < chunks)

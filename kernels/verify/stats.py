@@ -33,7 +33,7 @@ def row_stats(given: VerifyInputs, chunk: int, launch: Launcher) -> torch.Tensor
     if given.draft_logits is not None:
         vocab, slots = max(vocab, given.draft_logits.shape[2]), 2 * width - 1
     chunks = cdiv(vocab, chunk)
-    partial = torch.empty(
+    partial = launch.empty(
         batch, slots, chunks, 2, dtype=torch.float32, device=given.target_logits.device
     )
     per_program = chunks_per_program(batch * slots, chunks, most=3)

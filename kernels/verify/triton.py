@@ -36,13 +36,13 @@ def verify_triton(
     """(accept_tokens, accept_num), in ``out`` if that is given; see ``kernels.verify.verify``."""
     batch, width = given.step_input_ids.shape
     device = given.step_input_ids.device
+    launch = launch or Launcher()
     tokens, count = out or (
-        torch.empty(batch, width, dtype=torch.int64, device=device),
-        torch.empty(batch, dtype=torch.int32, device=device),
+        launch.empty(batch, width, dtype=torch.int64, device=device),
+        launch.empty(batch, dtype=torch.int32, device=device),
     )
     if batch == 0:
         return tokens, count
-    launch = launch or Launcher()
     if given.strategy == Strategy.TOPP:
         accept_candidates(given, tokens, count, launch)
         return tokens, count

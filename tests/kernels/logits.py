@@ -11,6 +11,9 @@ from tests.kernels.properties import DEVICE
 # Where rows may begin; the interpreter reads all of them alike.
 PLACES = range(8) if DEVICE == "cuda" else (0, 3)
 
+EIGHT_BITS = [torch.float8_e4m3fn, torch.float8_e5m2]
+DTYPES = [torch.bfloat16, torch.float16, torch.float32, *EIGHT_BITS]
+
 SPECIALS = [float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1.0, 3e4, -3e4]
 
 

@@ -12,7 +12,7 @@ from kernels.accept import accept
 from kernels.accept.reference import accept_reference
 from tests.kernels.conftest import gpu_only, poison
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
-from tests.kernels.logits import far_rows
+from tests.kernels.logits import DTYPES, far_rows
 from tests.kernels.properties import DEVICE, for_the_law, property_test, same
 from tests.kernels.strategies import coin, independent, integers
 
@@ -33,7 +33,7 @@ def draw(rng: Random) -> Case:
         batch=rng.choice([rng.randint(1, 9), rng.choice([63, 64, 65, 130, 512])]),
         width=rng.randint(1, 7),
         vocab=rng.choice([32, 33, 100]),
-        dtype=rng.choice([torch.bfloat16, torch.float16, torch.float32]),
+        dtype=rng.choice(DTYPES),
         strided=coin(rng),
         wild=coin(rng),
         seed=rng.getrandbits(31),

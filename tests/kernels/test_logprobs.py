@@ -12,7 +12,7 @@ from kernels.logprobs import logprobs
 from kernels.logprobs.reference import logprobs_reference
 from tests.kernels.conftest import gpu_only, poison
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
-from tests.kernels.logits import PLACES, far_rows, make_logits, rows_from
+from tests.kernels.logits import DTYPES, PLACES, far_rows, make_logits, rows_from
 from tests.kernels.properties import (
     DEVICE,
     bounded,
@@ -46,7 +46,7 @@ def draw(rng: Random) -> Case:
         rows=mostly(rng, [1], [2, 3]),
         vocab=vocab,
         k=min(vocab, rng.choice([0, 1, 2, 5, 20, 31, 32, rng.randint(0, 64)])),
-        dtype=rng.choice([torch.bfloat16, torch.float16, torch.float32]),
+        dtype=rng.choice(DTYPES),
         values=rng.choice(["normal", "ties", "few finite", "specials", "constant", "wide"]),
         mapped=coin(rng),
         strided=coin(rng),
@@ -77,7 +77,7 @@ def inputs(case: Case) -> dict[str, torch.Tensor | int | None]:
     pick = torch.randint(0, len(scales), (case.rows,), generator=gen)
     at = torch.randint(0, case.vocab, (case.rows,), generator=gen).to(DEVICE)
     source = (rows if rows is not None else torch.arange(case.rows, device=DEVICE)).clamp(min=0)
-    last = logits[source, at].float()
+    last = logits.float()[source, at]
     last = last.where(~last.isnan(), float("-inf"))
     return {
         "logits": logits[:, : case.vocab],

@@ -18,7 +18,7 @@ from kernels.sampling.reference import (
 from tests.kernels import test_sampling
 from tests.kernels.conftest import gpu_only
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_sync
-from tests.kernels.logits import make_logits
+from tests.kernels.logits import DTYPES, make_logits
 from tests.kernels.properties import DEVICE, bounded, examples, for_the_law, property_test, same
 from tests.kernels.strategies import coin, independent, integers, mostly
 
@@ -50,7 +50,7 @@ def draw(rng: Random) -> Case:
     return Case(
         rows=mostly(rng, [1, 2], [3, 4]),
         vocab=kind.choice([2, 31, 32, 65, 100, 257]),
-        dtype=kind.choice([torch.bfloat16, torch.float16, torch.float32]),
+        dtype=kind.choice(DTYPES),
         values=rng.choice(["normal", "ties", "few finite", "specials", "constant"]),
         strided=coin(kind),
         ids=kind.choice([torch.int32, torch.int64]),

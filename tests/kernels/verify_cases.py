@@ -12,11 +12,10 @@ from hypothesis.strategies import SearchStrategy
 from kernels.verify.inputs import VerifyInputs
 from kernels.verify.reference import verify_reference
 from kernels.verify.strategy import Strategy
-from tests.kernels.logits import make_logits
+from tests.kernels.logits import DTYPES, make_logits
 from tests.kernels.properties import DEVICE, examples, for_the_law
 from tests.kernels.strategies import coin, independent, integers, mostly
 
-DTYPES = [torch.bfloat16, torch.float16, torch.float32]
 # What a kernel is compiled for varies less on a GPU, where each variant costs seconds of compiling.
 GPU = DEVICE == "cuda"
 KINDS = 32 + examples() // 80

@@ -22,8 +22,10 @@ from kernels.verify.strategy import Strategy
 from tests.kernels import (
     test_accept,
     test_logprobs,
+    test_logprobs_sharded,
     test_sampling,
     test_sampling_adjust,
+    test_sampling_sharded,
     test_tiles,
     test_tree,
     test_verify,
@@ -44,6 +46,7 @@ MODULES = tuple(
         "sampling.ending", "sampling.settle", "sampling.cut", "sampling.draw", "sampling.candidates", "sampling.expand",
         "sampling.adjust",
         "tree.build", "tree.walk",
+        "sharded.layout", "sharded.draw", "sharded.score",
     )
 )  # fmt: skip
 Test = Callable[[], None]
@@ -118,6 +121,11 @@ AMONG, ENDING, SETTLE, CANDIDATES, EXPAND = (
     f"kernels.sampling.{name}" for name in ("among", "ending", "settle", "candidates", "expand")
 )
 LIMITS, ADJUST = "kernels.sampling.limits", "kernels.sampling.adjust"
+LAYOUT, SHARD_DRAW, SHARD_SCORE = (
+    f"kernels.sharded.{name}" for name in ("layout", "draw", "score")
+)
+DRAWN_SHARDS = over(test_sampling_sharded.CASES, test_sampling_sharded.check)
+SCORED_SHARDS = over(test_logprobs_sharded.CASES, test_logprobs_sharded.check)
 SELECTION_TEST = over(test_sampling.CASES, test_sampling.check)
 MIN_P_TEST = over(
     test_sampling.CASES, test_sampling_adjust.check_min_p, count=test_sampling_adjust.MIN_P
@@ -248,6 +256,8 @@ MUTATIONS = (
         "column[None, :] == column[:, None] - 1", "column[None, :] == column[:, None]", _verify(Strategy.BLOCK, **WARM, **SEVERAL),
     ),
     Mutation("verify_block_weight_unbounded", JUDGE, "until - highest, log_uniform", "until, log_uniform", _verify(Strategy.BLOCK, count=2000, **DENSE | SEVERAL | WHOLE)),
+    Mutation("verify_block_reads_the_first_residual_alone", JUDGE, "return (may | (column == 0)) & (column < limit)", "return (column == 0) & (column < limit)", _verify(Strategy.BLOCK, **DENSE | SEVERAL)),
+    Mutation("verify_block_of_all_drafts_is_not_enough", JUDGE, "(judged_by < log_weight)", "(judged_by < log_weight - 0.3)", _verify(Strategy.BLOCK, **DENSE)),
     Mutation("verify_window_off_by_one", TOPP, "following >= window", "following > window", _verify(Strategy.TOPP, **SEVERAL)),
     # FastDeploy's top_p_candidates: an empty set when top_p is not reached
     Mutation("sampling_empty_candidates", CANDIDATES, "tl.where(reached, column + 1, columns)", "tl.where(reached, column + 1, 0)", CANDIDATES_TEST),
@@ -284,4 +294,11 @@ MUTATIONS = (
     Mutation("tree_children_beyond_the_cut", WALK, 'x = tl.where(is_kept(x, tokens, row[3], row[4]), x, float("-inf"))', "x = x", _walking(Strategy.REJECTION, cut=bool, **WARM)),
     Mutation("tree_parents_after_their_children", WALK, "known & (parent >= 0) & (parent < at)", "known & (parent >= 0)", test_tree.test_a_child_that_comes_before_its_parent_is_none),
     Mutation("tree_int32_offsets", WALK, "at * target[2], target[3]", "(at * target[2]).to(tl.int32), target[3]", test_tree.check_far_rows),
+    Mutation("shards_count_ids_from_their_own_first_chunk", SHARD_DRAW, "tl.arange(0, CHUNKS) * CHUNK + within", "within + 0 * tl.arange(0, CHUNKS)", DRAWN_SHARDS),
+    Mutation("shards_cut_at_an_id_of_the_whole", SHARD_DRAW, "(cut[0], cut[1] - first)", "cut", DRAWN_SHARDS),
+    Mutation("shards_leave_the_last_chunk_to_its_owner", LAYOUT, "[tail, *heads[shard.rank + 1 :]]", "[tail, *heads[shard.rank :]]", DRAWN_SHARDS),
+    Mutation("shards_rank_against_their_own_logit", SHARD_SCORE, "sampled = torch.stack(list(everyone)).amax(dim=0)", "sampled = everyone[shard.rank]", SCORED_SHARDS),
+    Mutation("shards_best_tokens_by_their_own_ids", SHARD_SCORE, "= ids + first", "= ids", SCORED_SHARDS),
+    Mutation("eight_bits_nan_is_the_largest_number", DEVICE, "tl.where((x & 127) == 127, float(\"-inf\"), value)", "value", LOGPROBS_TEST),
+    Mutation("eight_bits_of_another_bias", DEVICE, "* 256.0", "* 128.0", LOGPROBS_TEST),
 )  # fmt: skip
