@@ -17,7 +17,7 @@ from checks.domain.calls.sites import CallSite, calls_to_check, sites_in
 from checks.domain.calls.targets import CallTarget, CallTargets, signature
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.lang.ir.stmt import Assign, guarded_statements
+from checks.lang.ir.stmt import Assign, guarded_statements, negate
 
 Fault: TypeAlias = Misfit | Misplacement
 
@@ -128,6 +128,8 @@ class CallComparison:
             fault = find_misfit(site.call, other.params)
             if fault is None or not altered or other.function.qualname not in self._fitted(site):
                 continue
+            if _is_called_otherwise(other, site):
+                continue
             yield WrongCall(site, other, fault, fits=altered[0])
 
     def _fitted(self, site: CallSite) -> set[str]:
@@ -237,6 +239,18 @@ def _says_same(before: object, fault: object) -> bool:
             return (old_place.kind, old_place.argument) == (new_place.kind, new_place.argument)
         case _:
             return False
+
+
+def _is_called_otherwise(target: CallTarget, site: CallSite) -> bool:
+    """Whether the function asks which kind of object it has: in the other branch stands a call that
+    fits `target`."""
+    opposites = [negate(guard) for guard in site.guards]
+    for other in sites_in(site.function, site.unit):
+        if other.call.func != site.call.func or find_misfit(other.call, target.params):
+            continue
+        if any(guard in opposites for guard in other.guards):
+            return True
+    return False
 
 
 def _is_taken_apart(site: CallSite) -> bool:

@@ -1,14 +1,16 @@
-"""A barrier that some threads of a block may not reach.
+"""A barrier or reduction that some threads of a block may not reach.
 
 ## What it does
 
-In kernels that the change wrote or touched: `__syncthreads()` under a condition, in a loop, or
-behind an early return that depends on `threadIdx`.
+In kernels that the change wrote or touched: `__syncthreads()` under a condition or in a loop that
+depends on `threadIdx`; and a reduction, a scan or a shuffle behind an early return that depends on
+it. A barrier behind such a return waits for the threads that are left, and needs no more.
 
 ## Why it matters
 
-A barrier that part of a block skips hangs the kernel or lets it go on with half the data. It shows
-only where the number of rows is no multiple of the block, which is mostly not what tests have.
+A barrier that part of a block skips hangs the kernel or lets it go on with half the data, and a
+reduction reads what threads that have left never wrote. It shows only where the number of rows is
+no multiple of the block, which is mostly not what tests have.
 
 ## Example
 
@@ -23,12 +25,15 @@ if (threadIdx.x < n) {
 
 Only names that come from `threadIdx` count as different between threads. A bound on `threadIdx.x`
 that every launch of the kernel hands over just as it sets its threads is known to be met; another
-one is not. What is reported is a question.
+one is not. A reduction is told by its name. What is reported is a question. That threads which
+have left count as arrived holds since compute capability 7.0; older devices are not thought of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
@@ -38,7 +43,7 @@ from checks.core.finding import Confidence, Finding, Location, Message, Severity
 from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.render import source_of
-from checks.lang.ir.stmt import For, GuardedStmt
+from checks.lang.ir.stmt import For, GuardedStmt, If, Return, negate
 from checks.rules.kernel._launches import every_thread_meets
 from checks.rules.kernel._thread_divergence import (
     differs_between_threads,
@@ -47,6 +52,13 @@ from checks.rules.kernel._thread_divergence import (
 )
 
 ID = "kernel.barrier"
+
+_BARRIER = re.compile("__syncthreads")
+# Where each thread takes what the others hand over.
+_EXCHANGE = re.compile(
+    r"__shfl(_\w+)?_sync|__(all|any|ballot|reduce_\w+|match_\w+)_sync"
+    r"|(Block|Warp|block_?|warp_?)(All)?_?([Rr]educe|[Ss]can)"
+)
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -69,21 +81,56 @@ def _skipped_barrier(changed: ChangedFunction, change: ChangeSet) -> Iterator[Fi
 
 
 def _divergent_conditions(statements: list[GuardedStmt]) -> Iterator[tuple[int, E.Expr]]:
-    """(line, condition) of barriers under a condition that differs between threads."""
+    """(line, condition) of what all threads of a block must meet in, under a condition that differs
+    between them."""
     per_thread = thread_locals(statements)
+    returns = list(_conditions_after_return(statements))
     for guarded in statements:
-        if not _is_syncthreads(guarded):
-            continue
+        if not _calls(guarded, _BARRIER):
+            # A thread that has left counts as arrived at a barrier, but hands nothing over.
+            if not _calls(guarded, _EXCHANGE):
+                continue
+            guarded = replace(guarded, guards=_common(guarded.guards, returns), loops=())
+        else:
+            guarded = replace(guarded, guards=_others(guarded.guards, returns))
         condition = _divergent_condition(guarded, per_thread)
         if condition is not None:
             yield guarded.stmt.line, condition
 
 
-def _is_syncthreads(guarded: GuardedStmt) -> bool:
+def _conditions_after_return(statements: list[GuardedStmt]) -> Iterator[E.Expr]:
+    """The conditions under which a function goes on behind each `if (c) return;`."""
+    for guarded in statements:
+        match guarded.stmt:
+            case If(test=test, then=(*_, Return()), orelse=()):
+                yield negate(test)
+            case _:
+                pass
+
+
+def _common(guards: Iterable[E.Expr], returns: list[E.Expr]) -> tuple[E.Expr, ...]:
+    return tuple(guard for guard in guards if any(equal_code(guard, one) for one in returns))
+
+
+def _others(guards: Iterable[E.Expr], returns: list[E.Expr]) -> tuple[E.Expr, ...]:
+    return tuple(guard for guard in guards if not any(equal_code(guard, one) for one in returns))
+
+
+def _calls(guarded: GuardedStmt, name: re.Pattern[str]) -> bool:
     for top in expressions_of(guarded.stmt):
-        if isinstance(top, E.Call) and E.callee(top).startswith("__syncthreads"):
-            return True
+        for inner in E.walk(top):
+            if isinstance(inner, E.Call) and any(name.match(part) for part in _names(inner)):
+                return True
     return False
+
+
+def _names(call: E.Call) -> Iterator[str]:
+    """What a call calls, and what it makes the object of that it calls: both of `Sum` and
+    `BlockReduce` in `BlockReduce(storage).Sum(x)`."""
+    yield E.callee(call)
+    match call.func:
+        case E.Attr(base=E.Call() as made):
+            yield E.callee(made)
 
 
 def _divergent_condition(guarded: GuardedStmt, per_thread: set[str]) -> E.Expr | None:

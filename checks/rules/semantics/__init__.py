@@ -24,7 +24,6 @@ from checks.rules.semantics import (
     step_idx,
     unadjusted_limit,
     unaffected_sibling,
-    unchanged_value,
     uncorrected_copy,
     undefined_name,
     unfit_format,
@@ -59,6 +58,5 @@ RULES: tuple[Check, ...] = (
     repeated_value,
     unhashable_key,
     unformatted_text,
-    unchanged_value,
     blocking_call,
 )
