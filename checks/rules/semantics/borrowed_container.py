@@ -22,7 +22,8 @@ stop.extend(request.stop)        # the template's own list
 ## Known limits
 
 An attribute that the function sets to the local again is meant to change. What is passed to another
-function, and changed there, is not followed.
+function, and changed there, is not followed. What a request holds is for the pedantic persona: it
+is made anew for each call.
 """
 
 from __future__ import annotations
@@ -121,6 +122,11 @@ def _changes(stmt: Stmt, local: E.Expr) -> bool:
     return False
 
 
+def _is_request(owner: E.Attr) -> bool:
+    name = (E.dotted(owner.base) or "").rsplit(".", 1)[-1]
+    return "request" in name.lower() or name.lower() in ("req", "body")
+
+
 def _finding(
     made: Assign, name: str, owner: E.Attr, line: int, changed: ChangedFunction
 ) -> Finding:
@@ -134,5 +140,7 @@ def _finding(
         message=Message("borrowed", args),
         symbol=changed.head.qualname,
         subject=name,
+        # A request is made anew for each call, and seldom looked at again.
+        pedantic=_is_request(owner),
         related=(Related(place, Message("changed-here", {})),),
     )

@@ -26,7 +26,7 @@ def reset(self):
 
 Only the file of the use is searched for places that make the key. A function whose name, file or
 class says that it is for one hardware is left out, and so is hardware that the code refuses, and
-what asks for a switch that is set beside the key. Who calls the function is not asked.
+a class with a flag that is set beside the key. Who calls the function is not asked.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
             if use.key in platform_only:
                 continue
             setters = _platform_only_setters(use.key, head, unit)
-            if setters and not _is_behind_switch(use, setters, head, unit):
+            if setters and not _has_switch(setters):
                 platform_only[use.key] = PlatformOnlyUse(use, setters[0][0])
         if platform_only:
             yield _finding(platform_only, head, unit)
@@ -120,35 +120,20 @@ def _platform_only_setters(
     return setters
 
 
-def _is_behind_switch(
-    use: KeyUse, setters: list[tuple[KeyUse, Function]], reader: Function, unit: SourceFile
-) -> bool:
-    """Whether the use asks for something that is set on all hardware first, and anew where the key
-    is made: `self.disabled`, also through a method."""
-    asked_for = _attributes_asked(use.guards, reader, unit)
+def _has_switch(setters: list[tuple[KeyUse, Function]]) -> bool:
+    """Whether a flag tells where the key is made: it is set on all hardware first, and anew beside
+    the key. Who uses the object asks it (`if communicator.disabled`)."""
     for _, function in setters:
-        for name in asked_for:
-            given = [other for other in key_uses(function) if other.sets and other.key == name]
-            on_some = [asks_platform(other.guards) for other in given]
-            if any(on_some) and not all(on_some):
-                return True
-    return False
-
-
-def _attributes_asked(guards: tuple[E.Expr, ...], reader: Function, unit: SourceFile) -> set[str]:
-    """The attributes of `self` in the conditions, and in the methods that these call."""
-    names: set[str] = set()
-    for guard in guards:
-        for part in E.walk(guard):
-            match part:
-                case E.Attr(base=E.Name(id="self"), name=name):
-                    names.add(name)
+        platform_only: dict[str, set[bool]] = {}
+        for use in key_uses(function):
+            match use.value:
+                case E.Const(value=bool()) if use.sets:
+                    platform_only.setdefault(use.key, set()).add(asks_platform(use.guards))
                 case _:
                     pass
-    for method in unit.functions:
-        if method.owner == reader.owner and method.name in names:
-            names |= {inner.key for inner in key_uses(method) if not inner.sets}
-    return names
+        if {True, False} in platform_only.values():
+            return True
+    return False
 
 
 def _is_platform_only(use: KeyUse, function: Function) -> bool:
