@@ -89,13 +89,14 @@ class CallComparison:
             return
         target = self._target(site)
         if target is None:
+            yield from self._of_choice(site)
             return
         implementers = [target, *self._targets.overrides(target, site.own_method)]
         fitting = [other for other in implementers if find_misfit(site.call, other.params) is None]
         fault = judge(site.call, target)
         if fault is None:
             self._fitted_once.add((target.function.path, target.function.start_line))
-        if isinstance(fault, Misplacement) and _is_taken_apart(site):
+        if isinstance(fault, Misplacement) and fault.kind == "swapped" and _is_taken_apart(site):
             return
         # The object may be of a subclass whose method takes what the call passes.
         if fault is not None and (target in fitting or not fitting):
@@ -103,6 +104,14 @@ class CallComparison:
                 yield WrongCall(site, target, fault)
         elif fitting:
             yield from self._left_behind(site, implementers, fitting)
+
+    def _of_choice(self, site: CallSite) -> Iterator[WrongCall]:
+        """The classes of `A if a else B` that do not take what a call of the chosen one passes,
+        while another takes it since the change."""
+        targets = self._targets.alternatives(site.call, site.function, site.unit)
+        fitting = [other for other in targets if find_misfit(site.call, other.params) is None]
+        if fitting:
+            yield from self._left_behind(site, targets, fitting)
 
     def with_culprit(self, wrong: WrongCall, others: list[WrongCall]) -> WrongCall:
         """The same, with whether the definition is at fault and not the call."""
@@ -143,8 +152,12 @@ class CallComparison:
                 old_site.call, old_site.function, old_site.unit, old_site.guards
             )
             if before is None:
-                continue
-            for other in (before, *self._base_targets.overrides(before, old_site.own_method)):
+                function, unit = old_site.function, old_site.unit
+                others = self._base_targets.alternatives(old_site.call, function, unit)
+            else:
+                overrides = self._base_targets.overrides(before, old_site.own_method)
+                others = [before, *overrides]
+            for other in others:
                 if find_misfit(old_site.call, other.params) is None:
                     names.add(other.function.qualname)
         return names

@@ -138,8 +138,8 @@ def _values_of_attribute(attribute: E.Expr, unit: SourceFile) -> list[E.Expr]:
 
 
 def is_only_rerouted(alteration: Alteration, change: ChangeSet, config: Config) -> bool:
-    """Whether the same attribute is only reached in another way: `self.level` for
-    `self.config.level`.
+    """Whether the same attribute or key is only reached in another way: `self.level` or
+    `self.inputs["level"]` for `self.config.level`.
 
     Where this change takes an attribute of that name away from something, siblings have to follow.
     """
@@ -153,21 +153,32 @@ def is_only_rerouted(alteration: Alteration, change: ChangeSet, config: Config) 
 
 
 def _path_ends(form: E.Expr, without: E.Expr) -> set[str]:
-    """The last names of the paths (`self.config.level`) in `form` that are not in `without`."""
-    known = {E.dotted(e) for e in E.walk(without) if isinstance(e, E.Attr)}
-    ends: set[str] = set()
-    for e in E.walk(form):
-        if isinstance(e, E.Attr) and E.dotted(e) and E.dotted(e) not in known:
-            ends.add(e.name)
-    return ends
+    """The last names of the paths (`self.config.level`, `self.inputs["level"]`) in `form` that are
+    not in `without`."""
+    known = set(E.walk(without))
+    return {_path_end(e) for e in E.walk(form) if _path_end(e) and e not in known}
+
+
+def _path_end(e: E.Expr) -> str:
+    match e:
+        case E.Attr(name=name) if E.dotted(e):
+            return name
+        case E.Index(base=base, indices=(E.Const(value=str() as key),)) if E.dotted(base):
+            return key
+        case _:
+            return ""
 
 
 def _with_last_names(form: E.Expr) -> E.Expr:
-    """`form` with only the last name of each path."""
+    """`form` with only the last name of each path, and with the arguments of a call by position."""
 
     def last_name(e: E.Expr) -> E.Expr | None:
-        return E.Name(e.name) if isinstance(e, E.Attr) and E.dotted(e) else None
+        end = _path_end(e)
+        return E.Name(end) if end else None
 
+    match form:
+        case E.Call(func=func, args=args, keywords=keywords) if keywords:
+            form = E.Call(func, (*args, *(value for _, value in keywords)))
     return E.substitute(form, last_name)
 
 

@@ -3,8 +3,8 @@
 ## What it does
 
 In kernels that the change wrote or touched: `__syncthreads()` under a condition or in a loop that
-depends on `threadIdx`; and a reduction, a scan or a shuffle behind an early return that depends on
-it. A barrier behind such a return waits for the threads that are left, and needs no more.
+depends on `threadIdx`; and a block's reduction or scan behind an early return that depends on it.
+A barrier behind such a return waits for the threads that are left, and needs no more.
 
 ## Why it matters
 
@@ -54,11 +54,9 @@ from checks.rules.kernel._thread_divergence import (
 ID = "kernel.barrier"
 
 _BARRIER = re.compile("__syncthreads")
-# Where each thread takes what the others hand over.
-_EXCHANGE = re.compile(
-    r"__shfl(_\w+)?_sync|__(all|any|ballot|reduce_\w+|match_\w+)_sync"
-    r"|(Block|Warp|block_?|warp_?)(All)?_?([Rr]educe|[Ss]can)"
-)
+# Where each thread of a block takes what the others hand over. A warp is another matter: whole
+# warps leave, mostly.
+_EXCHANGE = re.compile(r"(Block|block_?)(All)?_?([Rr]educe|[Ss]can)")
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
