@@ -32,7 +32,7 @@ have left count as arrived holds since compute capability 7.0; older devices are
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from checks.core.change import ChangeSet
@@ -40,6 +40,7 @@ from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.code import equal_code
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
+from checks.domain.bitfields.packing import single_assignments
 from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.render import source_of
@@ -82,6 +83,7 @@ def _divergent_conditions(statements: list[GuardedStmt]) -> Iterator[tuple[int, 
     """(line, condition) of what all threads of a block must meet in, under a condition that differs
     between them."""
     per_thread = thread_locals(statements)
+    local = single_assignments(statements)
     returns = list(_conditions_after_return(statements))
     for guarded in statements:
         if not _calls(guarded, _BARRIER):
@@ -91,7 +93,7 @@ def _divergent_conditions(statements: list[GuardedStmt]) -> Iterator[tuple[int, 
             guarded = replace(guarded, guards=_common(guarded.guards, returns), loops=())
         else:
             guarded = replace(guarded, guards=_others(guarded.guards, returns))
-        condition = _divergent_condition(guarded, per_thread)
+        condition = _divergent_condition(guarded, per_thread, local)
         if condition is not None:
             yield guarded.stmt.line, condition
 
@@ -131,15 +133,17 @@ def _names(call: E.Call) -> Iterator[str]:
             yield E.callee(made)
 
 
-def _divergent_condition(guarded: GuardedStmt, per_thread: set[str]) -> E.Expr | None:
+def _divergent_condition(
+    guarded: GuardedStmt, per_thread: set[str], local: Mapping[str, E.Expr]
+) -> E.Expr | None:
     """A condition or a loop's bound around the statement that differs between threads."""
     for guard in guarded.guards:
-        if any(_compares_rounds(guard, loop) for loop in guarded.loops):
+        if any(_compares_rounds(guard, loop, local) for loop in guarded.loops):
             continue
         if differs_between_threads(guard, per_thread):
             return guard
     for loop in guarded.loops:
-        if loop.stop is None or _goes_in_rounds(loop):
+        if loop.stop is None or _goes_in_rounds(loop, local):
             continue
         for bound in (loop.start, loop.test):
             if bound is not None and differs_between_threads(bound, per_thread):
@@ -147,20 +151,24 @@ def _divergent_condition(guarded: GuardedStmt, per_thread: set[str]) -> E.Expr |
     return None
 
 
-def _goes_in_rounds(loop: For) -> bool:
-    """Whether a loop of every thread over its own places ends in the same round for all: its end
-    was rounded up to its step."""
-    if loop.step is None or loop.stop is None or not isinstance(loop.stop, E.Call):
+def _goes_in_rounds(loop: For, local: Mapping[str, E.Expr]) -> bool:
+    """Whether a loop of every thread over its own places ends in the same round for all: its end,
+    as it stands or as a local was set to it, was rounded up to its step."""
+    if loop.step is None or loop.stop is None:
         return False
-    return any(equal_code(argument, loop.step) for argument in loop.stop.args)
+    stop = local.get(loop.stop.id) if isinstance(loop.stop, E.Name) else loop.stop
+    for part in E.walk(stop) if stop is not None else ():
+        if isinstance(part, E.Call) and any(equal_code(arg, loop.step) for arg in part.args):
+            return True
+    return False
 
 
-def _compares_rounds(condition: E.Expr, loop: For) -> bool:
+def _compares_rounds(condition: E.Expr, loop: For, local: Mapping[str, E.Expr]) -> bool:
     """Whether a condition asks in which round of such a loop a thread is: `i >= BLOCK`."""
     match condition:
         case E.Binary(op="<" | ">=", left=left, right=right) if loop.step is not None:
             is_place = loop.target is not None and equal_code(left, loop.target)
-            return is_place and equal_code(right, loop.step) and _goes_in_rounds(loop)
+            return is_place and equal_code(right, loop.step) and _goes_in_rounds(loop, local)
         case _:
             return False
 

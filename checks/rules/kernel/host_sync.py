@@ -37,6 +37,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from checks.core.benchmarks import is_benchmark
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
@@ -72,8 +73,6 @@ _HOST_TYPES = ("len", "list", "dict")
 # What allocates or frees for others is called where something begins or ends.
 _OWNS_MEMORY = re.compile(r"~|alloc|free|create|destroy|finali[sz]e|release|setup")
 _LOADING_FILES = re.compile(r"weight|load|init|alloc|config")
-# A benchmark waits to measure.
-_MEASURES = re.compile(r"(^|/)(bench|benchmarks?|perf)(_[^/]*)?(/|\.[^/]*$)")
 _DEVICE_CALLS = frozenset(
     {"cudaMalloc", "cudaFree", "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaMemcpy"}
 )
@@ -91,7 +90,7 @@ class TensorWait:
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for changed in changed_functions(change, config):
-        if _MEASURES.search(changed.unit.path) or changed.head.name == "main":
+        if is_benchmark(changed.unit.path) or changed.head.name == "main":
             continue
         if not changed.python:
             yield from _device_calls(changed)
