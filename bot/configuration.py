@@ -9,7 +9,7 @@ from bot.errors import UserError
 from bot.files import read_text
 from checks.core.config import FILE, Config, load
 from checks.core.config_tables import ConfigError
-from checks.core.rule_ids import ids_meant
+from checks.core.rule_ids import GONE, ids_meant
 from checks.core.tree import Tree
 from checks.registry import RULES
 
@@ -37,7 +37,7 @@ def parse_configuration(
         raise UserError(f"config-{error.problem}", where=where, **error.args_) from error
     known = [rule.ID for rule in RULES]
     for name in config.rules.disable:
-        if not ids_meant(name, known):
+        if name not in GONE and not ids_meant(name, known):
             raise UserError("config-rule", where=where, name=name, near=nearest(name, known))
     return config
 

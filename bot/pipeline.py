@@ -17,7 +17,7 @@ from checks.core.budget import within_budget
 from checks.core.change import ChangeSet, PullRequest
 from checks.core.config import FILE
 from checks.core.finding import FINGERPRINT, Finding, Message
-from checks.core.rule_ids import ids_meant
+from checks.core.rule_ids import GONE, ids_meant
 from checks.domain.change_facts import change_facts
 from checks.registry import RULES
 from checks.review import review
@@ -61,11 +61,7 @@ def run_review(
     notes += _ignored_notes(outcome.findings, ignored)
     left = [finding for finding in outcome.findings if finding.fingerprint not in ignored]
     outcome = replace(outcome, findings=tuple(left))
-    notes += [
-        Message("rule-renamed", {"old": name, "new": ids_meant(name, known)})
-        for name in dict.fromkeys(named)
-        if name not in known
-    ]
+    notes += [_about_old_id(name, known) for name in dict.fromkeys(named) if name not in known]
     if config_file is None and change.base.read(FILE) != change.head.read(FILE):
         notes.append(Message("config-changed"))
     ran = tuple(rule.ID for rule in RULES if rule.ID not in config.rules.disable)
@@ -78,6 +74,13 @@ def run_review(
         headline=find_headline(change, config, facts),
         agreements=find_agreements(change, config, outcome.findings, ran),
     )
+
+
+def _about_old_id(name: str, known: Sequence[str]) -> Message:
+    """What became of a rule that was called `name`."""
+    if name in GONE:
+        return Message("rule-gone", {"old": name})
+    return Message("rule-renamed", {"old": name, "new": ids_meant(name, known)})
 
 
 def _ignored_notes(

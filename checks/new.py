@@ -46,9 +46,7 @@ def parse_id(text: str) -> NewRule:
     """The rule that `text` names. Raises `ValueError` with a sentence where it names none."""
     match = _ID.fullmatch(text)
     if match is None:
-        raise ValueError(
-            f"{text!r} is no rule id: write family.name, as in protocol.swapped-fields"
-        )
+        raise ValueError(f"{text!r} is no rule id: write family.name, as in protocol.small-buffer")
     rule = NewRule(match[1], match[2])
     families = sorted(p.name for p in (ROOT / "checks" / "rules").iterdir() if p.is_dir())
     if rule.family not in families:

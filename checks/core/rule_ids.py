@@ -13,10 +13,7 @@ FORMER: dict[str, str] = {
     "kernel.decided-test": "kernel.dead-code",
     "kernel.dropped-lengths": "kernel.padded-rows",
     "kernel.dropped-status": "kernel.missing-error-check",
-    "kernel.element-type": "kernel.pointer-type",
     "kernel.leaked-memory": "kernel.resource-scope",
-    "kernel.missing-barrier": "kernel.barrier",
-    "kernel.missing-mask": "kernel.missing-bounds-check",
     "kernel.mixed-rows": "kernel.padded-rows",
     "kernel.overwritten-attribute": "kernel.unused-parameter",
     "kernel.pointer-length": "kernel.pointer-type",
@@ -24,26 +21,17 @@ FORMER: dict[str, str] = {
     "kernel.same-branches": "kernel.dead-code",
     "kernel.scatter-capacity": "kernel.missing-bounds-check",
     "kernel.uncalled-function": "kernel.dead-code",
-    "kernel.unguarded-thread": "kernel.missing-bounds-check",
     "protocol.deleted-test": "protocol.untested-change",
     "protocol.duplicate-fixture": "protocol.stale-fixture",
-    "protocol.lost-sentinel": "protocol.layout-mismatch",
     "protocol.op-arguments": "protocol.stale-fixture",
     "protocol.small-buffer": "protocol.layout-mismatch",
     "protocol.stale-constant": "protocol.layout-mismatch",
     "protocol.struct-copy": "protocol.layout-mismatch",
-    "protocol.whole-word-read": "protocol.pack-unpack-mismatch",
-    "protocol.width-comment": "protocol.pack-unpack-mismatch",
     "semantics.called-too-early": "semantics.step-idx",
     "semantics.diverged-copy": "semantics.step-idx",
-    "semantics.ignored-rank-flag": "semantics.rank-gate",
-    "semantics.op-against-test": "semantics.step-idx",
     "semantics.outdated-test": "semantics.step-idx",
-    "semantics.rank-argument": "semantics.rank-gate",
-    "semantics.unadjusted-limit": "semantics.step-idx",
     "semantics.unaffected-sibling": "semantics.step-idx",
     "semantics.uncorrected-copy": "semantics.step-idx",
-    "semantics.wrong-fixture": "semantics.step-idx",
     "sync.doubled-argument": "sync.signature",
     "sync.kind-only-attribute": "sync.key",
     "sync.lost-comma": "sync.signature",
@@ -54,7 +42,6 @@ FORMER: dict[str, str] = {
     "sync.missing-allocation": "sync.key",
     "sync.missing-argument": "sync.signature",
     "sync.missing-from-reset": "sync.key",
-    "sync.never-updated": "sync.key",
     "sync.op-call": "sync.signature",
     "sync.op-declaration": "sync.op",
     "sync.op-drift": "sync.op",
@@ -73,6 +60,36 @@ FORMER: dict[str, str] = {
     "sync.unregistered-op": "sync.op",
 }
 
+# Rules that became part of another one: the id of then -> the id of today.
+MERGED: dict[str, str] = {
+    "semantics.ignored-rank-flag": "semantics.rank-gate",
+    "semantics.rank-argument": "semantics.rank-gate",
+    "semantics.unadjusted-limit": "semantics.called-too-early",
+}
+
+# Rules that are gone: what they said was not worth reading, or was never true anywhere.
+GONE: frozenset[str] = frozenset(
+    {
+        "kernel.element-type",
+        "kernel.missing-barrier",
+        "kernel.missing-mask",
+        "kernel.unguarded-thread",
+        "kernel.uninitialised-shared",
+        "protocol.lost-sentinel",
+        "protocol.swapped-fields",
+        "protocol.whole-word-read",
+        "protocol.width-comment",
+        "semantics.dropped-value",
+        "semantics.function-as-condition",
+        "semantics.op-against-test",
+        "semantics.shared-element",
+        "semantics.unchanged-value",
+        "semantics.wrong-fixture",
+        "sync.misspelt-attribute",
+        "sync.never-updated",
+    }
+)
+
 
 def former_id(rule: str) -> str:
     """What `rule` was called before, or what it is called where it always was."""
@@ -80,8 +97,10 @@ def former_id(rule: str) -> str:
 
 
 def ids_meant(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """The ids of `known` that `name` means: itself, and every rule that was called so before.
+    """The ids of `known` that `name` means: itself, every rule that was called so before, and the
+    rule that it became part of.
 
     Empty where `name` is no rule's id and never was.
     """
+    name = MERGED.get(name, name)
     return tuple(rule for rule in known if name in (rule, former_id(rule)))

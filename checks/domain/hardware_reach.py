@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
@@ -11,7 +11,7 @@ from checks.core.config import Config
 from checks.domain.calls.names import nearest_imports
 from checks.domain.calls.targets import CallTarget, CallTargets
 from checks.domain.keys import asks_platform, product_files
-from checks.domain.ops import arguments, expressions_of
+from checks.domain.ops import arguments, expressions_of, functions_calling
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, GuardedStmt, Raise, guarded_statements
@@ -22,6 +22,8 @@ _COMMON_WORDS = frozenset(
     | {"tensors", "inputs", "share", "sampler"}
 )
 _SHORTEST_WORD = 5
+# How many calls are gone back through to the code of some hardware.
+_DEEPEST = 4
 
 
 def holds_on(test: E.Expr, hardware: str, config: Config) -> bool | None:
@@ -148,16 +150,17 @@ class FieldReaders:
     config: Config
     targets: CallTargets
 
-    def is_field_unread(self, name: str, hardware: str) -> bool:
-        """Whether the field `name` is read somewhere, and nowhere that `hardware` gets to."""
-        reads = list(self._reads_of(name))
+    def is_field_unread(self, name: str, owner: str, hardware: str) -> bool:
+        """Whether the field `name` of the class `owner` is read somewhere, and nowhere that
+        `hardware` gets to."""
+        reads = list(self._reads_of(name, owner))
         if not reads:
             return False
         return not any(self._runs_on(name, read, hardware) for read in reads)
 
-    def reads_field_itself(self, name: str, hardware: str) -> bool:
-        """Whether a file of this hardware reads the field `name`."""
-        for read in self._reads_of(name):
+    def reads_field_itself(self, name: str, owner: str, hardware: str) -> bool:
+        """Whether a file of this hardware reads the field `name` of the class `owner`."""
+        for read in self._reads_of(name, owner):
             if self.config.hardware_of(read.unit.path) == hardware:
                 return True
         return False
@@ -174,17 +177,21 @@ class FieldReaders:
         for guarded in guarded_statements(function.body):
             is_elsewhere = is_excluded(guarded.guards, hardware, self.config)
             called = _functions_called(guarded, function, target.unit)
+            # The op of this hardware's own library is not the one that the others call.
+            ours = {one for one in called if self.config.hardware_of(one[1]) == hardware}
             if not is_elsewhere:
-                own |= called
+                own |= ours or called
             if not any(name in E.names(top) for top in expressions_of(guarded.stmt)):
                 continue
             if not is_elsewhere:
                 return False
-            elsewhere |= called
+            elsewhere |= called - ours
         return bool(elsewhere) and elsewhere.isdisjoint(own)
 
-    def _reads_of(self, name: str) -> Iterator[_FieldUse]:
-        """The statements that read an attribute `name`, tests left out."""
+    def _reads_of(self, name: str, owner: str) -> Iterator[_FieldUse]:
+        """The statements that read the field `name` of an object of the class `owner`, tests left
+        out."""
+        holders = self._names_of_objects(owner)
         for path in product_files(name, self.change, self.config):
             unit = self.change.unit(path)
             if unit is None:
@@ -193,9 +200,49 @@ class FieldReaders:
                 text = unit.text_of(function)
                 if f".{name}" not in text:
                     continue
+                # In the class itself, and in what inherits it, the object is `self`.
+                known = holders if not holders or function.owner != owner else {*holders, "self"}
                 for guarded in guarded_statements(function.body):
-                    if _reads(guarded, name):
+                    if _reads(guarded, name, known):
                         yield _FieldUse(guarded, function, unit)
+
+    def _names_of_objects(self, owner: str) -> frozenset[str]:
+        """What objects of a class are called: where one is made, and where a parameter says so.
+
+        Empty where nothing is known.
+        """
+        return self.change.memo((FieldReaders, owner), lambda: frozenset(self._names_found(owner)))
+
+    def _names_found(self, owner: str) -> Iterator[str]:
+        for path in product_files(owner, self.change, self.config):
+            unit = self.change.unit(path)
+            for function in unit.functions_naming(owner) if unit is not None else ():
+                yield from (p.name for p in function.params if owner in p.type)
+                for guarded in guarded_statements(function.body):
+                    match guarded.stmt:
+                        case Assign(target=target, value=E.Call() as made):
+                            if E.callee(made) == owner:
+                                yield _last_name(target)
+                        case _:
+                            pass
+
+    def _is_reached(self, function: Function, hardware: str, depth: int = 0) -> bool:
+        """Whether code of `hardware`, or code of which that is not known, calls `function`."""
+        if function.owner or depth == _DEEPEST:
+            return True
+        is_called = False
+        for path in product_files(function.name, self.change, self.config):
+            unit = self.change.unit(path)
+            own = self.config.hardware_of(path)
+            for caller in functions_calling(function.name, unit) if unit is not None else ():
+                if caller.qualname == function.qualname:
+                    continue
+                is_called = True
+                if own == hardware:
+                    return True
+                if not own and self._is_reached(caller, hardware, depth + 1):
+                    return True
+        return not is_called
 
     def _runs_on(self, name: str, read: _FieldUse, hardware: str) -> bool:
         """Whether a read of the field `name` matters on `hardware`.
@@ -206,6 +253,8 @@ class FieldReaders:
         if own_hardware and own_hardware != hardware:
             return False
         if is_excluded(read.guarded.guards, hardware, self.config):
+            return False
+        if not own_hardware and not self._is_reached(read.function, hardware):
             return False
         passed_on = 0
         for target, param in self._parameters_given(name, read):
@@ -247,11 +296,24 @@ def _calls_in(guarded: GuardedStmt) -> Iterator[E.Call]:
             yield expr
 
 
-def _reads(guarded: GuardedStmt, name: str) -> bool:
+def _reads(guarded: GuardedStmt, name: str, holders: Collection[str]) -> bool:
+    """Whether a statement reads the attribute `name` of one of `holders`, or of anything where none
+    is known."""
     stmt = guarded.stmt
     target = stmt.target if isinstance(stmt, Assign) else None
-    reads = [expr for expr in _expressions_in(guarded) if _is_read(expr, name)]
-    return any(read is not target for read in reads)
+    for expr in _expressions_in(guarded):
+        match expr:
+            case E.Attr(base=base, name=read) if read == name and expr is not target:
+                if not holders or _last_name(base) in holders:
+                    return True
+            case _:
+                pass
+    return False
+
+
+def _last_name(expr: E.Expr) -> str:
+    """`c` of `a.b.c`; empty for what is no path of names."""
+    return (E.dotted(expr) or "").rsplit(".", 1)[-1]
 
 
 def _is_read(expr: E.Expr, name: str) -> bool:

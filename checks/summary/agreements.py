@@ -22,9 +22,7 @@ from checks.lang.ir.stmt import Assign, ExprStmt, Stmt, guarded_statements
 _DISAGREEMENTS = frozenset(
     {
         "protocol.pack-unpack-mismatch",
-        "protocol.whole-word-read",
         "protocol.layout-mismatch",
-        "protocol.swapped-fields",
     }
 )
 _MOST_FIXTURES = 8

@@ -50,6 +50,15 @@ def test_a_review_leaves_out_the_rules_of_today_and_says_so(repo, specbot):
     assert f"`{OLD}`" in done.out and all(f"`{name}`" in done.out for name in TODAY)
 
 
+def test_a_rule_that_is_gone_may_stand_in_a_configuration(repo, specbot):
+    gone = sorted(rule_ids.GONE)[0]
+    assert gone not in {rule.ID for rule in RULES}
+    repo.commit({".specbot.toml": f'[rules]\ndisable = ["{gone}"]\n', "a.py": "x = 1\n"})
+    repo.commit({"a.py": "x = 2\n"})
+    done = specbot("review", "--repo", repo.path, "--base", "HEAD~1", "--format", "markdown")
+    assert done.code == 0 and f"The rule `{gone}` is gone" in done.out
+
+
 def test_a_comment_may_skip_it():
     stored = []
     job = SimpleNamespace(key="pull", login="ada")

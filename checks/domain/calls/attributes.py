@@ -10,6 +10,7 @@ from functools import cache
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
 from checks.domain.calls.classes import Classes, Place, methods_of, place_of
+from checks.domain.calls.decorators import keeps_constructor
 from checks.domain.calls.layers import LAYER_ATTRIBUTES, LAYERS
 from checks.domain.ops import statement_expressions
 from checks.eval.interpreter.values import ClassRef
@@ -63,6 +64,10 @@ class Attributes:
             return False
         if any(sets(member, name) for member in family):
             return False
+        # A decorator may make another class of it, or add one to its bases.
+        is_decorated = not all(keeps_constructor(member.cls) for member in family)
+        if is_decorated and self._is_set_anywhere(name):
+            return False
         return not self._is_set_outside(name)
 
     def is_made_as_written(self, ref: ClassRef) -> bool:
@@ -100,6 +105,11 @@ class Attributes:
         if name not in self._set_outside:
             self._set_outside[name] = self._find_outside(name)
         return self._set_outside[name]
+
+    def _is_set_anywhere(self, name: str) -> bool:
+        stored = re.compile(rf"\.{name}(?:{_STORED})")
+        lines = self.classes.change.tree(self.classes.side).find(name, "python")
+        return any(stored.search(line.text) for line in lines)
 
     def _find_outside(self, name: str) -> bool:
         change, side = self.classes.change, self.classes.side

@@ -67,12 +67,15 @@ def _first_moved(values: Sequence[E.Expr], names: list[str], number: int) -> int
 
 
 def label_of(value: E.Expr) -> str:
-    """The name that a value carries: of a variable, an attribute, a key; empty for others."""
+    """The name that a value carries: of a variable, an attribute (also by `getattr`), a key; empty
+    for others."""
     match value:
         case E.Name(id=name) | E.Attr(name=name):
             return name.lstrip("_")
         case E.Index(indices=(E.Const(value=str() as key),)):
             return key
+        case E.Call(func=E.Name(id="getattr"), args=(_, E.Const(value=str() as name), *_)):
+            return name
         case _:
             return ""
 
@@ -94,16 +97,23 @@ def _swap(
     return None
 
 
+def _goes_one_way(distances: list[int]) -> bool:
+    """Whether all arguments are off to one side, and the later ones no less: something stands in
+    the middle of the parameters, or some things at several places."""
+    sizes = [abs(distance) for distance in distances]
+    return len({distance > 0 for distance in distances}) == 1 and sizes == sorted(sizes)
+
+
 def _shift(
     labels: list[str], names: list[str], wanted: list[int | None], values: Sequence[E.Expr]
 ) -> Misplacement | None:
-    """The first run of arguments that all stand the same number of places off."""
+    """The first run of arguments that all stand too early, or all too late."""
     off = [place - number if place is not None else 0 for number, place in enumerate(wanted)]
     for number, distance in enumerate(off):
         if distance == 0:
             continue
         known = [d for d, place in zip(off, wanted, strict=True) if place is not None and d]
-        if known.count(distance) < _FEWEST_SHIFTED or len(set(known)) != 1:
+        if len(known) < _FEWEST_SHIFTED or not _goes_one_way(known):
             continue
         # After the shift has begun nothing stands right again.
         later = [d for d, place in zip(off, wanted, strict=True) if place is not None][number:]

@@ -17,7 +17,7 @@ from checks.domain.calls.sites import CallSite, calls_to_check, sites_in
 from checks.domain.calls.targets import CallTarget, CallTargets, signature
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.lang.ir.stmt import Assign, guarded_statements
+from checks.lang.ir.stmt import Assign, guarded_statements, negate
 
 Fault: TypeAlias = Misfit | Misplacement
 
@@ -89,13 +89,14 @@ class CallComparison:
             return
         target = self._target(site)
         if target is None:
+            yield from self._of_choice(site)
             return
         implementers = [target, *self._targets.overrides(target, site.own_method)]
         fitting = [other for other in implementers if find_misfit(site.call, other.params) is None]
         fault = judge(site.call, target)
         if fault is None:
             self._fitted_once.add((target.function.path, target.function.start_line))
-        if isinstance(fault, Misplacement) and _is_taken_apart(site):
+        if isinstance(fault, Misplacement) and fault.kind == "swapped" and _is_taken_apart(site):
             return
         # The object may be of a subclass whose method takes what the call passes.
         if fault is not None and (target in fitting or not fitting):
@@ -103,6 +104,14 @@ class CallComparison:
                 yield WrongCall(site, target, fault)
         elif fitting:
             yield from self._left_behind(site, implementers, fitting)
+
+    def _of_choice(self, site: CallSite) -> Iterator[WrongCall]:
+        """The classes of `A if a else B` that do not take what a call of the chosen one passes,
+        while another takes it since the change."""
+        targets = self._targets.alternatives(site.call, site.function, site.unit)
+        fitting = [other for other in targets if find_misfit(site.call, other.params) is None]
+        if fitting:
+            yield from self._left_behind(site, targets, fitting)
 
     def with_culprit(self, wrong: WrongCall, others: list[WrongCall]) -> WrongCall:
         """The same, with whether the definition is at fault and not the call."""
@@ -128,6 +137,8 @@ class CallComparison:
             fault = find_misfit(site.call, other.params)
             if fault is None or not altered or other.function.qualname not in self._fitted(site):
                 continue
+            if _is_called_otherwise(other, site):
+                continue
             yield WrongCall(site, other, fault, fits=altered[0])
 
     def _fitted(self, site: CallSite) -> set[str]:
@@ -141,8 +152,12 @@ class CallComparison:
                 old_site.call, old_site.function, old_site.unit, old_site.guards
             )
             if before is None:
-                continue
-            for other in (before, *self._base_targets.overrides(before, old_site.own_method)):
+                function, unit = old_site.function, old_site.unit
+                others = self._base_targets.alternatives(old_site.call, function, unit)
+            else:
+                overrides = self._base_targets.overrides(before, old_site.own_method)
+                others = [before, *overrides]
+            for other in others:
                 if find_misfit(old_site.call, other.params) is None:
                     names.add(other.function.qualname)
         return names
@@ -237,6 +252,18 @@ def _says_same(before: object, fault: object) -> bool:
             return (old_place.kind, old_place.argument) == (new_place.kind, new_place.argument)
         case _:
             return False
+
+
+def _is_called_otherwise(target: CallTarget, site: CallSite) -> bool:
+    """Whether the function asks which kind of object it has: in the other branch stands a call that
+    fits `target`."""
+    opposites = [negate(guard) for guard in site.guards]
+    for other in sites_in(site.function, site.unit):
+        if other.call.func != site.call.func or find_misfit(other.call, target.params):
+            continue
+        if any(guard in opposites for guard in other.guards):
+            return True
+    return False
 
 
 def _is_taken_apart(site: CallSite) -> bool:

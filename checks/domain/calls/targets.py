@@ -21,6 +21,7 @@ from checks.domain.calls.value_types import ObjectType, Scope
 from checks.eval.interpreter.values import ClassRef, FuncRef
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, Param, SourceFile
+from checks.lang.ir.stmt import Assign, guarded_statements
 
 # A shorter name, or one of a single word, objects out of the tree have too (`register`).
 _SHORTEST_TELLING_NAME = 10
@@ -85,6 +86,16 @@ class CallTargets:
                 return self._launched(name, call, scope)
             case _:
                 return None
+
+    def alternatives(self, call: E.Call, function: Function, unit: SourceFile) -> list[CallTarget]:
+        """What `make(...)` may reach where `make` was set to one of several classes or functions
+        before: `make = A if a else B`. Empty where one of them is not known."""
+        name = call.func.id if isinstance(call.func, E.Name) else ""
+        values = [value for given, value in local_values(function) if given == name]
+        names = list(_choices(values[0])) if len(values) == 1 else []
+        scope = Scope(function, unit, ())
+        found = [self._named(each, call.line, scope) for each in names]
+        return [target for target in found if target is not None] if None not in found else []
 
     def _named(self, name: str, line: int, scope: Scope) -> CallTarget | None:
         value = self.types.function_or_class(name, line, scope)
@@ -259,6 +270,27 @@ class CallTargets:
         if unit is None or len(found) != 1 or not found[0].owner:
             return None
         return _undecorated(CallTarget(found[0], unit, 1, surely=False))
+
+
+def local_values(function: Function) -> Iterator[tuple[str, E.Expr]]:
+    """(name, value) of each assignment to a local."""
+    for guarded in guarded_statements(function.body):
+        match guarded.stmt:
+            case Assign(target=E.Name(id=name), value=value) if value is not None:
+                yield name, value
+            case _:
+                pass
+
+
+def _choices(value: E.Expr) -> Iterator[str]:
+    """The names between which a conditional expression chooses; one empty name for anything else
+    that it may be."""
+    match value:
+        case E.Ternary(then=then, orelse=orelse):
+            for arm in (then, orelse):
+                yield from [arm.id] if isinstance(arm, E.Name) else _choices(arm)
+        case _:
+            yield ""
 
 
 def _takes_anything(function: Function) -> bool:

@@ -9,6 +9,7 @@ from checks.domain.copies.device_effects import DeviceEffect, device_effects
 from checks.domain.copies.symbols import count_common_symbols, count_symbols
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import negate
 
 # A function of which more is gone was written anew: there is no old form that a copy should follow.
 _MOST_GONE = 10
@@ -95,6 +96,9 @@ class FunctionComparison:
     def means_the_same(self, old: DeviceEffect, new: DeviceEffect) -> bool:
         """Whether only names were changed, or a value got a name of its own or lost it."""
         if _skeleton(old, self.gone_names) == _skeleton(new, self.new_names):
+            return True
+        # The arms of a condition that is asked the other way round have changed places.
+        if old.kind == "branch" and new.form == negate(old.form):
             return True
         old_form = _expand(old.form, _single_values(self.before))
         return old_form == _expand(new.form, _single_values(self.after))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from checks.core.change import ChangeSet
+from checks.core.config import Config
 from checks.domain.copies.alterations import Alteration
+from checks.domain.copies.effects import Effect
 from checks.domain.hardware_reach import FieldReaders
+from checks.domain.keys import product_files
+from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
@@ -97,6 +101,116 @@ def _target_name(target: E.Expr) -> str:
             return ""
 
 
+def nothing_reads_key(effect: Effect, hardware: str, change: ChangeSet, config: Config) -> bool:
+    """Whether the sibling's hardware only fills what its `effect` is about: no code that it runs
+    reads the key `k` of `inputs["k"] = ...`."""
+    match effect.key:
+        case E.Index(base=base, indices=(E.Const(value=str() as key),)):
+            holder = _last_name(base)
+        case _:
+            return False
+    for path in product_files(key, change, config):
+        own = config.hardware_of(path)
+        unit = change.unit(path) if own in ("", hardware) else None
+        if unit is not None and _reads_key(holder, key, unit):
+            return False
+    return True
+
+
+def _reads_key(holder: str, key: str, unit: SourceFile) -> bool:
+    """Whether a file names `holder[key]` anywhere but in places that get a value."""
+    for function in unit.functions_naming(key):
+        for guarded in guarded_statements(function.body):
+            stmt = guarded.stmt
+            target = stmt.target if isinstance(stmt, Assign) else None
+            for part in expressions_of(stmt):
+                if part is not target and _names_key(holder, key, part):
+                    return True
+    return False
+
+
+def _names_key(holder: str, key: str, expr: E.Expr) -> bool:
+    for part in E.walk(expr):
+        match part:
+            case E.Index(base=base, indices=(E.Const(value=name),)) if name == key:
+                if _last_name(base) == holder:
+                    return True
+            case _:
+                pass
+    return False
+
+
+def _last_name(expr: E.Expr) -> str:
+    return (E.dotted(expr) or "").rsplit(".", 1)[-1]
+
+
+def places_of_other_kind(alterations: Iterable[Alteration]) -> set[E.Expr]:
+    """The places that got a list where they got what a call made, or the other way round."""
+    places: set[E.Expr] = set()
+    for alteration in alterations:
+        before, after, place = _forms_and_place(alteration)
+        if before is None or after is None or place is None:
+            continue
+        if _is_list(before) and isinstance(after, E.Call):
+            places.add(place)
+        if _is_list(after) and isinstance(before, E.Call):
+            places.add(place)
+    return places
+
+
+def _forms_and_place(
+    alteration: Alteration,
+) -> tuple[E.Expr | None, E.Expr | None, E.Expr | None]:
+    key = alteration.new.key
+    place = key if alteration.kind == "assign" and not isinstance(key, str) else None
+    return alteration.old_expression(), alteration.new_expression(), place
+
+
+def keeps_kind(
+    alteration: Alteration, places: set[E.Expr], change: ChangeSet, config: Config
+) -> bool:
+    """Whether a sibling that keeps the old form only keeps one of `places` (which the changed file
+    holds as another kind of value now) as it was: it writes and reads the place itself.
+
+    Where the change wrote the name of the place in another file too, that file may need the new
+    kind.
+    """
+    before, after, key = _forms_and_place(alteration)
+    for place in places:
+        is_read = _contains(before, place) and _contains(after, place)
+        if key != place and not is_read:
+            continue
+        path = alteration.function.path
+        if not _written_elsewhere(_target_name(place), path, change, config):
+            return True
+    return False
+
+
+def _contains(form: E.Expr | None, place: E.Expr) -> bool:
+    return form is not None and place in E.walk(form)
+
+
+def _written_elsewhere(name: str, path: str, change: ChangeSet, config: Config) -> bool:
+    """Whether the change wrote `name` in another file of the product than `path`."""
+    for file in change.files:
+        unit = change.head_unit(file)
+        if unit is None or file.path == path or config.is_test(file.path):
+            continue
+        if any(name in unit.text(line) for line in file.head_lines()):
+            return True
+    return False
+
+
+def _is_list(value: E.Expr) -> bool:
+    match value:
+        case E.Sequence():
+            return True
+        case E.Binary(op="*", left=left, right=right):
+            return isinstance(left, E.Sequence) or isinstance(right, E.Sequence)
+        case _:
+            return False
+
+
 def nothing_reads_added(
     alteration: Alteration,
     call: E.Call,
@@ -113,7 +227,10 @@ def nothing_reads_added(
         return False
     # A class keeps its arguments as fields; a function uses its parameters itself.
     if E.callee(call)[:1].isupper():
-        return all(readers.is_field_unread(keyword, hardware) for keyword in alteration.added)
+        owner = E.callee(call)
+        return all(
+            readers.is_field_unread(keyword, owner, hardware) for keyword in alteration.added
+        )
     target = readers.targets.of(call, function, unit)
     if target is None:
         return False
@@ -129,7 +246,10 @@ def own_code_reads_removed(alteration: Alteration, hardware: str, readers: Field
         return False
     if not E.callee(call)[:1].isupper():
         return False
-    return any(readers.reads_field_itself(keyword, hardware) for keyword in alteration.removed)
+    owner = E.callee(call)
+    return any(
+        readers.reads_field_itself(keyword, owner, hardware) for keyword in alteration.removed
+    )
 
 
 def is_none_when_off(alteration: Alteration) -> bool:

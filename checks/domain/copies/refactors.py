@@ -5,7 +5,7 @@ object.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
@@ -14,7 +14,7 @@ from checks.domain.copies.alterations import Alteration
 from checks.domain.source_search import functions_matching
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.lang.ir.stmt import Assign, guarded_statements
+from checks.lang.ir.stmt import Assign, If, guarded_statements, negate
 
 # How often names are replaced by what they were given.
 _MOST_EXPANSIONS = 3
@@ -26,11 +26,14 @@ def is_refactor(
     """Whether both forms are one, once the names in which they differ stand for what they were
     given.
 
-    `self.size = n * 2` and `width = n * 2; self.size = width` mean the same.
+    `self.size = n * 2` and `width = n * 2; self.size = width` mean the same, and so do `if a: if
+    b:` and `if a and b:`.
     """
     before, after = alteration.old_expression(), alteration.new_expression()
     if before is None or after is None:
         return False
+    if alteration.kind == "branch" and _is_rearranged(before, after, base):
+        return True
     for _ in range(_MOST_EXPANSIONS):
         differing = _places(before) ^ _places(after)
         if not differing:
@@ -40,6 +43,42 @@ def is_refactor(
         if before == after:
             return True
     return False
+
+
+def _is_rearranged(before: E.Expr, after: E.Expr, base: Function) -> bool:
+    """Whether a condition is asked the other way round, with its arms in the other places, or
+    together with those within it."""
+    return after == negate(before) or _joins_nested(before, after, base)
+
+
+def _joins_nested(before: E.Expr, after: E.Expr, base: Function) -> bool:
+    """Whether `after` asks at once what the base asked in conditions within each other."""
+    joined = _conjuncts(after)
+    for guarded in guarded_statements(base.body):
+        stmt = guarded.stmt
+        if not isinstance(stmt, If) or stmt.test != before:
+            continue
+        if joined in _nested_tests(stmt):
+            return True
+    return False
+
+
+def _nested_tests(stmt: If) -> Iterator[list[E.Expr]]:
+    """What `stmt` asks, and what it asks together with the `if` that is all its body, and so on."""
+    asked = _conjuncts(stmt.test)
+    yield asked
+    while len(stmt.then) == 1 and not stmt.orelse and isinstance(stmt.then[0], If):
+        stmt = stmt.then[0]
+        asked = [*asked, *_conjuncts(stmt.test)]
+        yield asked
+
+
+def _conjuncts(test: E.Expr) -> list[E.Expr]:
+    match test:
+        case E.Binary(op="and", left=left, right=right):
+            return [*_conjuncts(left), *_conjuncts(right)]
+        case _:
+            return [test]
 
 
 def _places(form: E.Expr) -> set[E.Expr]:
@@ -99,8 +138,8 @@ def _values_of_attribute(attribute: E.Expr, unit: SourceFile) -> list[E.Expr]:
 
 
 def is_only_rerouted(alteration: Alteration, change: ChangeSet, config: Config) -> bool:
-    """Whether the same attribute is only reached in another way: `self.level` for
-    `self.config.level`.
+    """Whether the same attribute or key is only reached in another way: `self.level` or
+    `self.inputs["level"]` for `self.config.level`.
 
     Where this change takes an attribute of that name away from something, siblings have to follow.
     """
@@ -114,21 +153,32 @@ def is_only_rerouted(alteration: Alteration, change: ChangeSet, config: Config) 
 
 
 def _path_ends(form: E.Expr, without: E.Expr) -> set[str]:
-    """The last names of the paths (`self.config.level`) in `form` that are not in `without`."""
-    known = {E.dotted(e) for e in E.walk(without) if isinstance(e, E.Attr)}
-    ends: set[str] = set()
-    for e in E.walk(form):
-        if isinstance(e, E.Attr) and E.dotted(e) and E.dotted(e) not in known:
-            ends.add(e.name)
-    return ends
+    """The last names of the paths (`self.config.level`, `self.inputs["level"]`) in `form` that are
+    not in `without`."""
+    known = set(E.walk(without))
+    return {_path_end(e) for e in E.walk(form) if _path_end(e) and e not in known}
+
+
+def _path_end(e: E.Expr) -> str:
+    match e:
+        case E.Attr(name=name) if E.dotted(e):
+            return name
+        case E.Index(base=base, indices=(E.Const(value=str() as key),)) if E.dotted(base):
+            return key
+        case _:
+            return ""
 
 
 def _with_last_names(form: E.Expr) -> E.Expr:
-    """`form` with only the last name of each path."""
+    """`form` with only the last name of each path, and with the arguments of a call by position."""
 
     def last_name(e: E.Expr) -> E.Expr | None:
-        return E.Name(e.name) if isinstance(e, E.Attr) and E.dotted(e) else None
+        end = _path_end(e)
+        return E.Name(end) if end else None
 
+    match form:
+        case E.Call(func=func, args=args, keywords=keywords) if keywords:
+            form = E.Call(func, (*args, *(value for _, value in keywords)))
     return E.substitute(form, last_name)
 
 

@@ -114,6 +114,9 @@ def _recognise(effect: Effect, alteration: Alteration) -> OldForm | None:
 def _recognise_value(effect: Effect, value: E.Expr, alteration: Alteration) -> OldForm | None:
     """The same place is given the same value."""
     is_local = isinstance(effect.key, E.Name)
+    # An object that is made with other arguments is an effect of its own: the call.
+    if is_local and _makes_same_class(value, alteration.new.form):
+        return None
     # A local table that gets other entries is part of a larger change.
     if is_local and isinstance(value, E.Mapping | E.Sequence):
         return None
@@ -123,6 +126,14 @@ def _recognise_value(effect: Effect, value: E.Expr, alteration: Alteration) -> O
     if is_local or effect.guards != alteration.old.guards:
         return None
     return OldForm(effect.line, Confidence.MEDIUM)
+
+
+def _makes_same_class(value: E.Expr, new: E.Expr | EnumTest) -> bool:
+    match value, new:
+        case E.Call(func=func), E.Call(func=other):
+            return func == other and E.callee(value)[:1].isupper()
+        case _:
+            return False
 
 
 def _recognise_enum(

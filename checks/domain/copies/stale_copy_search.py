@@ -17,6 +17,7 @@ from checks.domain.copies.exemptions import (
     is_none_when_off,
     never_sets_keys,
     nothing_reads_added,
+    nothing_reads_key,
     own_code_reads_removed,
 )
 from checks.domain.copies.prerequisites import calls_something_else, has_word, missing_names
@@ -122,6 +123,8 @@ class StaleCopySearch:
             return True
         hardware = self.config.hardware_of(copy.unit.path)
         if hardware and own_code_reads_removed(alteration, hardware, self.readers):
+            return True
+        if hardware and nothing_reads_key(copy.effect, hardware, self.change, self.config):
             return True
         call = copy.effect.form
         return isinstance(call, E.Call) and nothing_reads_added(

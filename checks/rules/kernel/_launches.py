@@ -82,7 +82,7 @@ def every_thread_meets(
 def _bound_of_thread(condition: E.Expr, statements: list[GuardedStmt]) -> E.Expr | None:
     """`n` of `threadIdx.x < n`, also through a local."""
     match condition:
-        case E.Unary(op="not", operand=operand):
+        case E.Unary(op="not", operand=E.Binary() as operand) if negate(operand) != condition:
             return _bound_of_thread(negate(operand), statements)
         case E.Binary(op="<", left=left, right=bound) | E.Binary(op=">", left=bound, right=left):
             pass

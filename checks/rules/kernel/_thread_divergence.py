@@ -14,7 +14,6 @@ _LIBRARY_STORAGE = re.compile(r"TempStorage|barrier|pipeline|Pipeline|mbarrier|S
 # All threads of a block get the same answer from these.
 _BLOCK_VOTES = frozenset({"__syncthreads_or", "__syncthreads_and", "__syncthreads_count"})
 _THREAD_NUMBERS = frozenset({"core_id", "thread_rank", "lane_id"})
-_BARRIERS = frozenset({"sync", "sync_cluster", "sync_all", "sync_group", "bar_sync"})
 
 
 def is_device(function: Function) -> bool:
@@ -78,14 +77,6 @@ def _is_plain_shared(declared_type: str) -> bool:
     if "extern" in declared_type or declared_type.endswith("[]"):
         return False
     return _LIBRARY_STORAGE.search(declared_type) is None
-
-
-def is_barrier(expr: E.Expr) -> bool:
-    """Whether `expr` is a call that all threads of a block meet in."""
-    if not isinstance(expr, E.Call):
-        return False
-    name = E.callee(expr)
-    return name.startswith("__syncthreads") or name in _BARRIERS
 
 
 def reads_of(name: str, expr: E.Expr) -> Iterator[E.Expr]:

@@ -21,7 +21,7 @@ std::mt19937_64 engine(g_seed++);
 ## Known limits
 
 A seed that is a parameter, a tensor or an attribute is taken for one that somebody chose.
-Benchmarks are left out.
+Benchmarks are left out, and functions that validate something.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ _STATIC_COUNTER = re.compile(
     r"^\s*(?:static|thread_local|inline)[\w\s:<>]*[\s>](\w+)\s*(?:\{|=|\()\s*"
     r"(0[xX][0-9a-fA-F]+|\d+)\s*(?:U?L*)[\})]?\s*;"
 )
+# What checks something against something else wants the same inputs every time.
+_CHECKS = re.compile(r"(^|_)(validate|sanity|self_?test)")
 _RANDOM_WORDS = re.compile("rand|seed|mt19937|minstd")
 _TRITON_RANDOM = frozenset({"rand", "randn", "randint"})
 # How many locals a seed is followed through.
@@ -68,7 +70,7 @@ class FixedSeed:
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for changed in changed_functions(change, config):
-        if is_benchmark(changed.unit.path):
+        if is_benchmark(changed.unit.path) or _CHECKS.search(changed.head.name):
             continue
         # In C++, a function that says nothing of randomness may pass a seed for another reason.
         if changed.python or _RANDOM_WORDS.search(changed.code):

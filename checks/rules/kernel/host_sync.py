@@ -26,8 +26,9 @@ A tensor is taken for one on the host by its name (`_cpu`, `_host`, `_np`, `_lis
 that gives it a value makes it there: in the function, in one that it calls, or in an attribute.
 What a caller passes is not followed. Destructors, functions whose name says that they allocate or
 free, and C++ files of weights and of loading are not on the path of a step. Which functions run at
-every step is known from their names and files. New functions are for the pedantic persona: there is
-no "before", and a proposer that works on the host is made so.
+every step is known from their names and files. Benchmarks and `main` are left out. New functions
+are for the pedantic persona: there is no "before", and a proposer that works on the host is made
+so.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from checks.core.benchmarks import is_benchmark
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
@@ -88,6 +90,8 @@ class TensorWait:
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for changed in changed_functions(change, config):
+        if is_benchmark(changed.unit.path) or changed.head.name == "main":
+            continue
         if not changed.python:
             yield from _device_calls(changed)
         elif _runs_every_step(changed):

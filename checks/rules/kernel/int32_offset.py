@@ -22,7 +22,8 @@ const float* row = logits + static_cast<int64_t>(offsets[bid]) * vocab_size;  //
 ## Known limits
 
 The vocabulary is known by its name. Whether so many rows can come at once is not known, so the
-finding is a question.
+finding is a question; where the row's name says that it is a request's, it is for the pedantic
+persona.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.code import equal_code, names_in
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
-from checks.core.words import has_word
+from checks.core.words import has_word, name_parts
 from checks.domain.ops import expressions_of
 from checks.domain.tensors import VOCABULARY
 from checks.lang.ir import expr as E
@@ -46,6 +47,7 @@ from checks.rules.kernel._thread_divergence import is_device, is_triton
 
 ID = "kernel.int32-offset"
 
+_REQUEST_WORDS = frozenset({"req", "request", "batch", "bid", "bsz", "seq"})
 _VOCABULARY_NAME = re.compile(r"vocab", re.IGNORECASE)
 _NARROW = re.compile(r"\b(?:int|int32_t|unsigned|uint32_t)\b")
 _WIDE = re.compile(r"64|long|size_t|ptrdiff|auto|float|double|\bT\b")
@@ -174,6 +176,12 @@ def _program_ids(changed: ChangedFunction) -> set[str]:
     return found
 
 
+def _counts_requests(row: E.Expr) -> bool:
+    """Whether a row is a request's: ten thousand of these at once come to nobody."""
+    words = set(name_parts(row.id)) if isinstance(row, E.Name) else set()
+    return not words.isdisjoint(_REQUEST_WORDS) and "token" not in words
+
+
 def _finding(product: E.Binary, products: list[E.Binary], changed: ChangedFunction) -> Finding:
     args = {
         "product": source_of(product),
@@ -190,6 +198,7 @@ def _finding(product: E.Binary, products: list[E.Binary], changed: ChangedFuncti
         symbol=changed.head.qualname,
         subject=source_of(product),
         fix=_fix(product, products, changed),
+        pedantic=_counts_requests(_row(product)),
     )
 
 

@@ -35,7 +35,7 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.core.words import has_word
 from checks.lang.ir import expr as E
-from checks.lang.ir.stmt import Assign, GuardedStmt
+from checks.lang.ir.stmt import Assign, GuardedStmt, negate
 
 ID = "kernel.overwritten-attribute"
 
@@ -56,8 +56,19 @@ def _overwritten(changed: ChangedFunction) -> Iterator[Finding]:
             # In a loop, the value may be read in the next round.
             if guarded.loops or not _is_overwritten(name, first, later, changed):
                 continue
+            if _leaves_behind(guarded, later, changed):
+                continue
             yield _finding(name, first, later, changed)
             break
+
+
+def _leaves_behind(first: GuardedStmt, later: Assign, changed: ChangedFunction) -> bool:
+    """Whether the branch of the first assignment returns, so that it never comes to the later
+    one."""
+    for guarded in changed.statements:
+        if guarded.stmt is later:
+            return any(negate(guard) in first.guards for guard in guarded.guards)
+    return False
 
 
 def _attribute_writes(changed: ChangedFunction) -> dict[str, list[tuple[GuardedStmt, Assign]]]:

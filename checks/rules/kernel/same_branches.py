@@ -21,10 +21,10 @@ else:
 
 ## Known limits
 
-Branches are compared as code, not by meaning; `if constexpr` is not judged. Two kinds are for the
-pedantic persona: the last two arms of an `if`/`elif` chain, often spelled out for the reader, and
+Branches are compared as code, not by meaning; `if constexpr` is not judged. Three kinds are for the
+pedantic persona: the last two arms of an `if`/`elif` chain, often spelled out for the reader,
 branches that do nothing but set variables, which are a place left for tuning more often than a
-mistake.
+mistake, and branches with a comment in them.
 """
 
 from __future__ import annotations
@@ -103,6 +103,12 @@ def _only_sets_variables(stmt: If) -> bool:
     return all(isinstance(inner.stmt, Assign | If) for inner in guarded_statements(stmt.then))
 
 
+def _says_why(stmt: If, changed: ChangedFunction) -> bool:
+    """Whether a comment stands within one of the branches: whoever wrote it looked at them."""
+    lines = changed.unit.text(stmt.line + 1, stmt.end_line).split("\n")
+    return any(line.strip().startswith(("#", "//")) for line in lines)
+
+
 def _finding(stmt: If, changed: ChangedFunction) -> Finding:
     text = changed.unit.text(stmt.line)
     lines = stmt.then[-1].end_line - stmt.then[0].line + 1
@@ -115,7 +121,9 @@ def _finding(stmt: If, changed: ChangedFunction) -> Finding:
         symbol=changed.head.qualname,
         subject=changed.unit.text(stmt.line, stmt.end_line),
         fix=_merge_branches(stmt, changed) if changed.python else None,
-        pedantic=_CHAINED.match(text) is not None or _only_sets_variables(stmt),
+        pedantic=_CHAINED.match(text) is not None
+        or _only_sets_variables(stmt)
+        or _says_why(stmt, changed),
     )
 
 

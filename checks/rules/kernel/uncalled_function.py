@@ -19,7 +19,7 @@ __device__ void ClusterReduce(float* rows, int n) { ... }   // no line of the fi
 ## Known limits
 
 Functions in headers are not judged. A function that is not `static` is only reported where no other
-file of the tree names it.
+file of the tree names it. One that came uncalled is for the pedantic persona.
 """
 
 from __future__ import annotations
@@ -69,6 +69,9 @@ def _uncalled(unit: SourceFile, base: SourceFile | None, change: ChangeSet) -> I
             ),
             symbol=function.qualname,
             subject=function.name,
+            # A helper that came uncalled is for a later change; one that lost its last call did
+            # something.
+            pedantic=old is None,
         )
 
 

@@ -179,7 +179,22 @@ def _what_it_decides(stmt: Stmt, function: Function) -> tuple[str, str] | None:
         return None
     if isinstance(stmt, If) and asks_platform((stmt.test,)):
         return None
+    if isinstance(stmt, Assign) and stmt.value is not None and _measures(stmt.value):
+        return None
     return kind_of_statement(assigned_names(stmt), called_names(stmt), function)
+
+
+def _measures(value: E.Expr) -> bool:
+    """Whether a value only says how much there is: `len(rows[0]) if rows else 0`, `rows.shape`."""
+    match value:
+        case E.Ternary(then=then, orelse=orelse):
+            return _measures(then) and isinstance(orelse, E.Const)
+        case E.Call(func=E.Name(id="len")) | E.Attr(name="shape"):
+            return True
+        case E.Index(base=base):
+            return _measures(base)
+        case _:
+            return False
 
 
 def _logprob_change(

@@ -88,10 +88,6 @@ class IndexComparison:
     def head_fixtures(self) -> FixtureChecks:
         return FixtureChecks(self.head)
 
-    @cached_property
-    def base_fixtures(self) -> FixtureChecks:
-        return FixtureChecks(self.base)
-
     def base_path(self, path: str) -> str:
         """What the file was called before the change."""
         file = self.head.library.change.changed(path)

@@ -33,12 +33,6 @@ class FixtureCheck:
     guessed: bool = False
 
     @property
-    def place(self) -> tuple[str, str, str, str, str]:
-        """What stays the same when only the numbers change."""
-        role, buffer, index, _, where = self.convention.same_place
-        return self.kind, self.op.name, f"{role} {buffer} {index} {where}", self.function, self.test
-
-    @property
     def agrees(self) -> bool:
         return self.last == self.convention.offset.const
 

@@ -22,7 +22,8 @@ stop.extend(request.stop)        # the template's own list
 ## Known limits
 
 An attribute that the function sets to the local again is meant to change. What is passed to another
-function, and changed there, is not followed.
+function, and changed there, is not followed. What a request holds is for the pedantic persona: it
+is made anew for each call.
 """
 
 from __future__ import annotations
@@ -36,9 +37,14 @@ from checks.core.finding import Confidence, Finding, Location, Message, Related,
 from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, Stmt
-from checks.rules.semantics._containers import CHANGING_METHODS, is_new_container
 
 ID = "semantics.borrowed-container"
+
+_CHANGING_METHODS = frozenset(
+    {"append", "extend", "insert", "remove", "clear", "update", "add", "setdefault", "discard"}
+    | {"pop", "popleft", "appendleft", "sort", "reverse"}
+)
+_MAKERS = frozenset({"list", "dict", "set", "defaultdict", "deque", "OrderedDict"})
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -64,7 +70,7 @@ def _borrowed_from(value: E.Expr | None) -> E.Attr | None:
     """The attribute that a value may be, where it may be a new container instead."""
     ways = list(_ways(value))
     attributes = [way for way in ways if isinstance(way, E.Attr)]
-    if len(attributes) == 1 and any(is_new_container(way) for way in ways):
+    if len(attributes) == 1 and any(_is_new_container(way) for way in ways):
         return attributes[0]
     return None
 
@@ -82,6 +88,17 @@ def _ways(value: E.Expr | None) -> Iterator[E.Expr]:
             return
         case _:
             yield value
+
+
+def _is_new_container(value: E.Expr) -> bool:
+    """Whether each evaluation of `value` makes a list, dict or set of its own."""
+    match value:
+        case E.Sequence(kind="list" | "set") | E.Mapping() | E.Comprehension():
+            return True
+        case E.Call(func=E.Name(id=name)):
+            return name in _MAKERS
+        case _:
+            return False
 
 
 def _is_given_back(owner: E.Attr, local: E.Name, changed: ChangedFunction) -> bool:
@@ -116,9 +133,14 @@ def _changes(stmt: Stmt, local: E.Expr) -> bool:
         for part in E.walk(expr):
             match part:
                 case E.Call(func=E.Attr(base=base, name=name)):
-                    if base == local and name in CHANGING_METHODS:
+                    if base == local and name in _CHANGING_METHODS:
                         return True
     return False
+
+
+def _is_request(owner: E.Attr) -> bool:
+    name = (E.dotted(owner.base) or "").rsplit(".", 1)[-1]
+    return "request" in name.lower() or name.lower() in ("req", "body")
 
 
 def _finding(
@@ -134,5 +156,7 @@ def _finding(
         message=Message("borrowed", args),
         symbol=changed.head.qualname,
         subject=name,
+        # A request is made anew for each call, and seldom looked at again.
+        pedantic=_is_request(owner),
         related=(Related(place, Message("changed-here", {})),),
     )

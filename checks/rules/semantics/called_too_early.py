@@ -1,4 +1,4 @@
-"""An op takes a round's tokens off the index, and is called before they are added to it.
+"""An op that runs before the index is advanced reads or compares as if it ran after.
 
 ## What it does
 
@@ -6,10 +6,15 @@ Follows the order of the calls in Python. Where an op reads by an index minus an
 accept_num`), and the op that advances the index by that amount is called behind it, the address is
 too far back. Reported is what was in order before the change.
 
+Where a change takes such a `- accept_num` out of the address by which an op reads, the author says
+that the index does not hold the round's tokens. A comparison of the same index with a limit, in the
+same function, that took them for included before and is left as it was, is asked about.
+
 ## Why it matters
 
 PaddlePaddle/FastDeploy#6685 moved the advance of the index behind two kernels that subtract the
-round's tokens; it took #6825 and #7166 to mend them.
+round's tokens; it took #6825 and #7166 to mend them, and the first left a limit as it was, which
+took effect a round too late.
 
 ## Example
 
@@ -21,7 +26,8 @@ commit_round(tokens, step_idx, accept_num)    # adds accept_num to step_idx
 ## Known limits
 
 The order is that of the calls in one function; an op that is called from elsewhere in between is
-not seen. The amount must reach both ops as the same buffer.
+not seen. The amount must reach both ops as the same buffer. Only comparisons with one limit are
+looked at, and a limit may have been wrong before and right now, so that it is a question.
 """
 
 from __future__ import annotations
@@ -41,6 +47,7 @@ from checks.rules.semantics._op_order import (
     premature_uses,
     subtracted_amounts,
 )
+from checks.rules.semantics._unadjusted_limits import unadjusted_limits
 
 ID = "semantics.called-too-early"
 
@@ -49,6 +56,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     indices = compare_indices(change, config)
     if indices is not None:
         yield from _early_calls(indices)
+        yield from unadjusted_limits(ID, indices)
 
 
 def _early_calls(indices: IndexComparison) -> Iterator[Finding]:

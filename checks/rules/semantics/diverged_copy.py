@@ -37,14 +37,7 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Message, Severity, Sibling
 from checks.domain.indices.conventions import Convention, conventions_of_op
 from checks.domain.indices.op_index import OpFacts
-from checks.rules.semantics import (
-    _report,
-    op_against_test,
-    outdated_test,
-    step_idx,
-    uncorrected_copy,
-    wrong_fixture,
-)
+from checks.rules.semantics import _report, outdated_test, step_idx, uncorrected_copy
 from checks.rules.semantics._comparison import IndexComparison, compare_indices
 
 ID = "semantics.diverged-copy"
@@ -65,8 +58,6 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     yield from _report.without_repeats(
         find_diverged_copies(indices),
         step_idx.run(change, config),
-        wrong_fixture.run(change, config),
-        op_against_test.run(change, config),
         outdated_test.run(change, config),
         uncorrected_copy.run(change, config),
     )

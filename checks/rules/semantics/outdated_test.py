@@ -20,8 +20,8 @@ step_idx[b] = made    # the writer now puts the k-th token at k: the last one is
 
 ## Known limits
 
-A fixture written as a literal or element by element is left out. A line that `semantics.step-idx`,
-`semantics.wrong-fixture` or `semantics.op-against-test` speaks about is left to them.
+A fixture written as a literal or element by element is left out. A line that `semantics.step-idx`
+speaks about is left to it.
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.domain.indices.conventions import BoundConvention
-from checks.rules.semantics import _report, op_against_test, step_idx, wrong_fixture
+from checks.rules.semantics import _report, step_idx
 from checks.rules.semantics._comparison import IndexComparison, compare_indices
 from checks.rules.semantics._fixture_checks import FixtureCheck
 from checks.rules.semantics._opposed_readers import has_own_writer, opposed_readers
-from checks.rules.semantics._test_disagreements import MOST_TESTS
 
 ID = "semantics.outdated-test"
+
+# How many tests a finding names.
+_MOST_TESTS = 3
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -48,8 +50,6 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     yield from _report.without_repeats(
         find_outdated_tests(indices),
         step_idx.run(change, config),
-        wrong_fixture.run(change, config),
-        op_against_test.run(change, config),
     )
 
 
@@ -104,7 +104,7 @@ def _finding(
         "mine": _report.position(check.convention.index, check.last),
         "writer": writer.convention.access.function,
         "writes": _report.position(writer.convention.index, writer.offset),
-        "tests": tests[:MOST_TESTS],
+        "tests": tests[:_MOST_TESTS],
         "count": len(tests),
     }
     compared = Related(

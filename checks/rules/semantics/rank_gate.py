@@ -4,29 +4,35 @@
 
 Reads the condition under which a function sends or receives as a boolean function of the rank and
 of its flags (`if (!save_each_rank && rank_id > 0) return;`), before and after the change, and where
-the two differ says for which values. Reports Python code that newly lets only one device,
-data-parallel or expert-parallel rank through, whose outputs are not the same; and a gate that fell
-away, so that more ranks send or receive than before.
+the two differ says for which values. Reports
+
+- Python code that newly lets only one device, data-parallel or expert-parallel rank through, whose
+  outputs are not the same;
+- a gate that fell away, so that more ranks send or receive than before;
+- a flag that decided before and that nothing reads any more, while callers go on passing it;
+- a Python call of a C++ op that passes such a rank to a gate which now refuses it.
 
 ## Why it matters
 
 The tensor-parallel ranks sample the same tokens: one of them must send, and only one. Ranks of
 other groups have their own output, which is lost when only rank 0 sends.
-PaddlePaddle/FastDeploy#7192 mixed up the two.
+PaddlePaddle/FastDeploy#7192 mixed up the two: two senders return for every `rank_id > 0`, and the
+proposer still passes its device rank, and `use_ep` for the flag.
 
 ## Example
 
-```python
-if parallel.local_rank == 0:      # was: parallel.tensor_parallel_rank == 0
-    send(output, queue)
+```cpp
+if (!save_each_rank && rank_id > 0) return;  // before: each rank sends where the caller asks for it
+if (rank_id > 0) return;                     // after: `save_each_rank` has lost its meaning
 ```
 
 ## Known limits
 
-What kind of rank it is, is told from its name (`mp_rank`, `local_rank`, `data_parallel_rank`). A
-gate that a new parameter opens is taken to be meant, and one that got a name (`self.is_master`) to
-be the same. A gate that moved to a caller in another file looks as if it fell away. Copies of the
-gate on other hardware are `sync.op-drift`'s.
+What kind of rank it is, is told from its name (`mp_rank`, `local_rank`, `data_parallel_rank`), or
+from the one value that a local variable was set to. A gate that a new parameter opens is taken to
+be meant, and one that got a name (`self.is_master`) to be the same. A gate that moved to a caller
+in another file looks as if it fell away. Calls are followed in Python, outside tests, for C++
+functions that are registered as ops. Copies of the gate on other hardware are `sync.op-drift`'s.
 """
 
 from __future__ import annotations
@@ -43,6 +49,8 @@ from checks.lang.ir.render import source_of
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
 from checks.rules.semantics._gate_changes import GateChange, gate_changes
+from checks.rules.semantics._ignored_rank_flags import ignored_flag_finding
+from checks.rules.semantics._rank_arguments import wrong_ranks
 from checks.rules.semantics._rank_callers import TENSOR, rank_kind
 from checks.rules.semantics._rank_conditions import asks_rank
 
@@ -51,13 +59,16 @@ ID = "semantics.rank-gate"
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for gate_change in gate_changes(change, config):
-        if is_narrowed(gate_change):
+        if _is_narrowed(gate_change):
             yield _narrowed_finding(gate_change)
+        elif gate_change.ignored_flags:
+            yield ignored_flag_finding(ID, gate_change, change, config)
         elif _is_widened(gate_change):
             yield _widened_finding(gate_change)
+        yield from wrong_ranks(ID, gate_change, change, config)
 
 
-def is_narrowed(gate_change: GateChange) -> bool:
+def _is_narrowed(gate_change: GateChange) -> bool:
     """Whether Python code newly lets only one rank of a group through that shares no output."""
     if gate_change.is_cpp or not gate_change.closed_rows:
         return False
@@ -73,7 +84,7 @@ def _foreign_rank(gate_change: GateChange) -> str | None:
 
 
 def _is_widened(gate_change: GateChange) -> bool:
-    if gate_change.closed_rows or gate_change.ignored_flags or _got_a_name(gate_change):
+    if gate_change.closed_rows or _got_a_name(gate_change):
         return False
     return not _moved_to_caller(gate_change.after.function, gate_change.unit)
 

@@ -22,9 +22,9 @@ step_name = f"prefilled_step_{rank}"      # copied, and one of them was not adap
 
 Only one value each is compared, of assignments that follow each other. A value that is a plain
 name is left out: `end = start` is how loops begin. So are a new tensor, of which only sizes are
-named, and what replaces names of an imported module: one stand-in may do for several. The `k` of
-`kSize` is taken for the sign of a constant, and single letters of names like `BLOCK_M` for
-dimensions.
+named, and what replaces names of an imported module: one stand-in may do for several. A name of
+several words counts where it has one that both targets have too. The `k` of `kSize` is taken for
+the sign of a constant, and single letters of names like `BLOCK_M` for dimensions.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _repetitions(first: Stmt, second: Stmt, changed: ChangedFunction) -> Iterato
     # A word that both targets have the value may have from either.
     if {one, other} & _shared_words(first.target, second.target):
         return
-    named = set(_words_in(first.value))
+    named = set(_words_in(first.value, _shared_words(first.target, second.target)))
     if one in named and other not in named:
         yield _finding(second, first, one, changed)
     elif other in named and one not in named:
@@ -100,17 +100,20 @@ def _gives_same(target: E.Expr, value: E.Expr, again: E.Expr) -> bool:
 
 
 def _is_made_like(value: E.Expr) -> bool:
-    """Whether something new is made that only has the form of what is named: `zeros_like(x)`."""
-    if isinstance(value, E.Call) and E.callee(value) in _NEW_TENSORS:
-        return True
+    """Whether something new is made that only has the form of what is named: `zeros_like(x)`, also
+    a list of such."""
     for part in E.walk(value):
-        if isinstance(part, E.Call) and E.callee(part).endswith("_like"):
+        if isinstance(part, E.Call) and _makes_tensor(E.callee(part)):
             return True
         if isinstance(part, E.Attr) and part.name in _FORMS:
             return True
         if isinstance(part, E.Name) and part.id.endswith("_shape"):
             return True
     return False
+
+
+def _makes_tensor(name: str) -> bool:
+    return name in _NEW_TENSORS or name.endswith("_like")
 
 
 def _differing_words(first: E.Expr, second: E.Expr) -> tuple[str, str] | None:
@@ -128,19 +131,30 @@ def _shared_words(first: E.Expr, second: E.Expr) -> set[str]:
     return set(name_parts(E.dotted(first) or "")) & set(name_parts(E.dotted(second) or ""))
 
 
-def _words_in(value: E.Expr) -> Iterator[str]:
-    """The words of all names and texts in `value`; those of keywords are the callee's."""
+def _words_in(value: E.Expr, shared: set[str]) -> Iterator[str]:
+    """The words of the names in `value` that may stand for a target: those that have nothing but
+    one word, or a word that both targets have; and the words of its texts.
+
+    Those of keywords are the callee's, and `hidden_size` is no word for `norm_hidden`.
+    """
     for part in E.walk(value):
         match part:
             case E.Name(id=text) | E.Attr(name=text) if text.isupper():
                 # The letter of `BLOCK_M` is a dimension's.
-                yield from (word for word in name_parts(text) if len(word) > 1)
-            case E.Name(id=text) | E.Attr(name=text) | E.Unknown(text=text):
-                yield from name_parts(_CONSTANT.sub("", text))
-            case E.Const(value=str() as text):
+                yield from _words_of_name(text, shared, shortest=2)
+            case E.Name(id=text) | E.Attr(name=text):
+                yield from _words_of_name(_CONSTANT.sub("", text), shared)
+            case E.Unknown(text=text) | E.Const(value=str() as text):
                 yield from name_parts(text)
             case _:
                 pass
+
+
+def _words_of_name(name: str, shared: set[str], shortest: int = 1) -> list[str]:
+    words = name_parts(name)
+    if len(words) > 1 and not shared.intersection(words):
+        return []
+    return [word for word in words if len(word) >= shortest]
 
 
 def _finding(wrong: Assign, right: Assign, word: str, changed: ChangedFunction) -> Finding:

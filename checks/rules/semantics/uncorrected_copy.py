@@ -35,13 +35,7 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Message, Severity, Sibling
 from checks.domain.indices.conventions import BoundConvention, Convention
 from checks.domain.indices.op_index import OpIndex
-from checks.rules.semantics import (
-    _report,
-    op_against_test,
-    outdated_test,
-    step_idx,
-    wrong_fixture,
-)
+from checks.rules.semantics import _report, outdated_test, step_idx
 from checks.rules.semantics._comparison import IndexComparison, compare_indices
 from checks.rules.semantics._opposed_readers import has_own_writer
 
@@ -55,8 +49,6 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     yield from _report.without_repeats(
         find_uncorrected_copies(indices),
         step_idx.run(change, config),
-        wrong_fixture.run(change, config),
-        op_against_test.run(change, config),
         outdated_test.run(change, config),
     )
 

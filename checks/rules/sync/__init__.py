@@ -9,7 +9,7 @@ The rules, by what the change did:
   `unchecked_none`, `return_arity`, `lost_comma`, `platform_only_import`, `op_registration`,
   `op_declaration`, `unregistered_op`, `unknown_import`;
 - it needs a key or attribute that is not there: `missing_allocation`, `platform_only_key`,
-  `kind_only_attribute`, `lost_writer`, `never_updated`, `unset_attribute`, `skipped_init`;
+  `kind_only_attribute`, `lost_writer`, `unset_attribute`, `skipped_init`;
 - it altered a class and its users stayed: `removed_field`, `readonly_field`, `lost_dimension`,
   `missing_from_reset`.
 
@@ -35,9 +35,7 @@ from checks.rules.sync import (
     missing_argument,
     missing_from_reset,
     missing_member,
-    misspelt_attribute,
     model_runner,
-    never_updated,
     op_call,
     op_declaration,
     op_drift,
@@ -87,12 +85,10 @@ RULES: tuple[Check, ...] = (
     lost_dimension,
     missing_from_reset,
     lost_writer,
-    never_updated,
     renamed_attribute,
     unset_attribute,
     skipped_init,
     model_runner,
     missing_member,
     lacking_attribute,
-    misspelt_attribute,
 )

@@ -38,8 +38,9 @@ class FileBefore:
         """Whether `hardware` did not get to the call before: on the way, it lacked another name.
 
         That is in the same function and another arm of the same choice, or for the same feature
-        anywhere in the file. A new function is where its callers are; `below` are the functions
-        between it and the call, which bring nobody there when they call it too.
+        anywhere in the file; or its class called the same name, or one that the hardware lacks
+        whatever comes. A new function is where its callers are; `below` are the functions between
+        it and the call, which bring nobody there when they call it too.
         """
         if self._lacked_other_name(hardware, site):
             return True
@@ -61,6 +62,9 @@ class FileBefore:
         for lacking in self._calls_lacking(hardware):
             if features & _topics_of(lacking.guards):
                 return True
+            is_same_class = _outermost(lacking.function) == _outermost(site.function) != ""
+            if is_same_class and (lacking.name == site.name or not lacking.guards):
+                return True
             if lacking.function.qualname != site.function.qualname or lacking.name == site.name:
                 continue
             if {_subject(guard) for guard in lacking.guards} <= choices:
@@ -77,6 +81,12 @@ class FileBefore:
                 name = call.func.id if isinstance(call.func, E.Name) else ""
                 if hardware in self.imports.hardware_without(name, guards):
                     yield CallOnAllHardware(name, guards, function, self.unit)
+
+
+def _outermost(function: Function) -> str:
+    """The class, or the function, that a method or a nested function is in; empty for any other."""
+    outer, is_inside, _ = function.qualname.partition(".")
+    return outer if is_inside else ""
 
 
 def _topics_of(guards: Guards) -> set[str]:

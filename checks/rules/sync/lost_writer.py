@@ -54,9 +54,11 @@ from checks.domain.source_search import (
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import ExprStmt, GuardedStmt, guarded_statements
-from checks.rules.sync._arrays import is_new_array
 
 ID = "sync.lost-writer"
+
+_ALLOCATORS = frozenset({"full", "zeros", "ones", "empty"})
+_COPIERS = frozenset({"full_like", "zeros_like", "ones_like", "empty_like", "clone"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,7 @@ def _is_allocated_everywhere(key: str, change: ChangeSet, config: Config) -> boo
     for unit in units_at(product_files(key, change, config), change):
         for function in functions_matching(whole_word(key), unit):
             values += [use.value for use in key_uses(function) if use.sets and use.key == key]
-    return bool(values) and all(is_new_array(value) for value in values)
+    return bool(values) and all(_is_new_array(value) for value in values)
 
 
 def _one_branch_finding(
@@ -225,3 +227,8 @@ def _one_branch_finding(
 
 def _step(line: int, unit: SourceFile, message_key: str) -> DerivationStep:
     return DerivationStep(Location(unit.path, line), code_line(unit, line), Message(message_key))
+
+
+def _is_new_array(value: E.Expr | None) -> bool:
+    """Whether `value` is a call like `zeros([n])`, `full_like(x, 0)` or `x.clone()`."""
+    return isinstance(value, E.Call) and E.callee(value) in _ALLOCATORS | _COPIERS

@@ -3,8 +3,9 @@
 ## What it does
 
 For a class that the change adds, looks at the classes that inherit from the same class of the tree,
-when there are eight of them at least. Reports methods and fields that nine in ten of them have, the
-new one does not, and something in the product reads without asking (`hasattr`) whether it is there.
+when there are eight of them at least. Reports methods and fields that all of them have, or that the
+common class declares and nine in ten of them have, while the new one does not, and something in the
+product reads it without asking (`hasattr`) whether it is there.
 
 ## Why it matters
 
@@ -135,8 +136,21 @@ def _lacking(ref: ClassRef, family: _Family, change: ChangeSet, config: Config) 
         return []
     own = _members(ref, family.parent, classes)
     lacking = [name for name in family.usual if name not in own]
+    lacking = [name for name in lacking if _is_asked_for(name, family, classes)]
     lacking = [name for name in lacking if not _is_provided(name, family, classes)]
     return [name for name in lacking if _is_read(name, family, change, config)]
+
+
+def _is_asked_for(name: str, family: _Family, classes: Classes) -> bool:
+    """Whether the common class declares the member, or all of the others have it: what one of them
+    can do without, this one may too."""
+    if family.counts[name] == len(family.siblings):
+        return True
+    if classes.method(family.parent, name) is not None:
+        return True
+    owners = classes.lineage(family.parent).classes
+    declared = [constant.name for ref in owners for constant in ref.unit.constants_of(ref.cls.name)]
+    return name in declared
 
 
 def _is_provided(name: str, family: _Family, classes: Classes) -> bool:

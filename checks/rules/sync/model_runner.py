@@ -30,8 +30,9 @@ What a change only adds (a new statement, a new method) has no old form to look 
 that it removed are not followed. A copy whose form differed before the change is left alone. What
 the new form needs and a sibling does not have at all (an attribute, a key) counts as a feature that
 is not there, unless most copies have it and it is never None. A sibling whose own value this change
-altered is taken to follow, and so is one on whose hardware nothing reads what came. A value that
-only got a name, or is reached through another object, is no alteration.
+altered is taken to follow, and so is one on whose hardware nothing reads what came, or the key that
+it fills. A value that only got a name, or is reached through another object, conditions that were
+joined to one, and a value that the file now keeps as a list for itself are no alterations.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity, Sibling
 from checks.domain.copies.alterations import Alteration, alterations
+from checks.domain.copies.exemptions import keeps_kind, places_of_other_kind
 from checks.domain.copies.prerequisites import asks_hardware, missing_names
 from checks.domain.copies.refactors import is_only_rerouted, is_refactor
 from checks.domain.copies.stale_copy import StaleCopy
@@ -99,16 +101,36 @@ def _find_copies(search: StaleCopySearch) -> CopiesByPath:
     """All stale copies, by the file in which they are."""
     change, config = search.change, search.config
     copies: CopiesByPath = {}
-    for base, head, paths in changed_functions_with_siblings(change, config):
-        old_unit, unit = base_unit(head.path, change), change.unit(head.path)
-        if not paths or old_unit is None or unit is None:
-            continue
-        for alteration in _alterations_for_copies(base, head, old_unit, unit):
+    altered = list(_altered_functions(change, config))
+    places = {path: places_of_other_kind(found) for path, found in _by_file(altered).items()}
+    for unit, paths, found in altered:
+        for alteration in found:
             if is_only_rerouted(alteration, change, config):
+                continue
+            if keeps_kind(alteration, places[unit.path], change, config):
                 continue
             for copy in search.stale_copies(alteration, unit, paths):
                 copies.setdefault(copy.unit.path, []).append(copy)
     return copies
+
+
+def _altered_functions(
+    change: ChangeSet, config: Config
+) -> Iterator[tuple[SourceFile, list[str], list[Alteration]]]:
+    """(file, its siblings, alterations) of each changed function that has copies."""
+    for base, head, paths in changed_functions_with_siblings(change, config):
+        old_unit, unit = base_unit(head.path, change), change.unit(head.path)
+        if paths and old_unit is not None and unit is not None:
+            yield unit, paths, _alterations_for_copies(base, head, old_unit, unit)
+
+
+def _by_file(
+    altered: list[tuple[SourceFile, list[str], list[Alteration]]],
+) -> dict[str, list[Alteration]]:
+    found: dict[str, list[Alteration]] = {}
+    for unit, _, alterations_of_function in altered:
+        found.setdefault(unit.path, []).extend(alterations_of_function)
+    return found
 
 
 def _alterations_for_copies(

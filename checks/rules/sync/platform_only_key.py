@@ -25,7 +25,8 @@ def reset(self):
 ## Known limits
 
 Only the file of the use is searched for places that make the key. A function whose name, file or
-class says that it is for one hardware is left out, and so is hardware that the code refuses.
+class says that it is for one hardware is left out, and so is hardware that the code refuses, and
+a class with a flag that is set beside the key. Who calls the function is not asked.
 """
 
 from __future__ import annotations
@@ -74,9 +75,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         for use in _new_uses(base, head, change):
             if use.key in platform_only:
                 continue
-            setter = _platform_only_setter(use.key, head, unit)
-            if setter is not None:
-                platform_only[use.key] = PlatformOnlyUse(use, setter)
+            setters = _platform_only_setters(use.key, head, unit)
+            if setters and not _has_switch(setters):
+                platform_only[use.key] = PlatformOnlyUse(use, setters[0][0])
         if platform_only:
             yield _finding(platform_only, head, unit)
 
@@ -102,19 +103,37 @@ def _is_needed_on_all_hardware(use: KeyUse) -> bool:
     return not use.sets and not asks_platform(use.guards) and not is_key_tested(use)
 
 
-def _platform_only_setter(key: str, reader: Function, unit: SourceFile) -> KeyUse | None:
-    """The first place that sets `key`, where every place of the file asks for the hardware."""
+def _platform_only_setters(
+    key: str, reader: Function, unit: SourceFile
+) -> list[tuple[KeyUse, Function]]:
+    """The places that set `key`, where every place of the file asks for the hardware."""
     if _is_class_field(key, reader.owner, unit):
-        return None
+        return []
     setters = _setters(key, reader, unit)
-    if not setters or not all(_is_platform_only(use, function) for use, function in setters):
-        return None
+    if not all(_is_platform_only(use, function) for use, function in setters):
+        return []
     platform_tests = {g for use, _ in setters for g in use.guards if holds_on_some_hardware_only(g)}
     for test in platform_tests:
         # `if is_cuda(): self.x = a` and `else: self.x = b` together set it everywhere.
         if negate(test) in platform_tests or _names_hardware_of(test, reader):
-            return None
-    return setters[0][0]
+            return []
+    return setters
+
+
+def _has_switch(setters: list[tuple[KeyUse, Function]]) -> bool:
+    """Whether a flag tells where the key is made: it is set on all hardware first, and anew beside
+    the key. Who uses the object asks it (`if communicator.disabled`)."""
+    for _, function in setters:
+        platform_only: dict[str, set[bool]] = {}
+        for use in key_uses(function):
+            match use.value:
+                case E.Const(value=bool()) if use.sets:
+                    platform_only.setdefault(use.key, set()).add(asks_platform(use.guards))
+                case _:
+                    pass
+        if {True, False} in platform_only.values():
+            return True
+    return False
 
 
 def _is_platform_only(use: KeyUse, function: Function) -> bool:
@@ -183,8 +202,8 @@ def _finding(
     excerpt = code_line(unit, setter.line)
     return Finding(
         rule=ID,
-        severity=Severity.BUG,
-        confidence=Confidence.HIGH,
+        severity=Severity.SUGGESTION,
+        confidence=Confidence.MEDIUM,
         location=Location(unit.path, first.use.line),
         message=Message("one-sided", args),
         symbol=function.qualname,

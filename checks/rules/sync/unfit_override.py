@@ -44,13 +44,15 @@ ID = "sync.unfit-override"
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One finding for each method that does not take what a call passes."""
-    reported: set[tuple[str, int]] = set()
+    """One finding for each file with methods that do not take what a call passes."""
+    reported: set[tuple[str, str, str]] = set()
     for wrong in wrong_calls(change, config):
-        place = wrong.target.unit.path, wrong.target.function.start_line
         fault = wrong.fault
-        if wrong.fits is not None and isinstance(fault, Misfit) and place not in reported:
-            reported.add(place)
+        if wrong.fits is None or not isinstance(fault, Misfit):
+            continue
+        cause = wrong.target.unit.path, fault.kind, fault.name
+        if cause not in reported:
+            reported.add(cause)
             yield _finding(wrong, fault)
 
 

@@ -42,15 +42,15 @@ _LENIENT = re.compile(r"\btry\b|TYPE_CHECKING|\bexcept\b")
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """New imports, then imports of what went away; one finding for each."""
+    """New imports, then imports of what went away; one finding for each name in a file."""
     exports = Exports.of_change(change)
-    reported: set[tuple[str, int, str]] = set()
+    reported: set[tuple[str, str, str]] = set()
     for item, unit in [*_new_imports(change, config), *_stale_imports(change, config)]:
-        key = unit.path, item.line, item.name
+        key = unit.path, item.module, item.name
         if key in reported or _LENIENT.search(item.guard):
             continue
-        reported.add(key)
         if exports.certainly_lacks(item, unit) and not _was_lacking(item, unit, change):
+            reported.add(key)
             yield _finding(item, unit, exports)
 
 

@@ -1,43 +1,15 @@
-"""A limit is compared with the bare index after the reads gave up subtracting from it.
-
-## What it does
-
-Where an op runs before the index is advanced and the change removes `- accept_num` from the address
-by which it reads, the author says that the index does not hold the round's tokens. A comparison of
-the same index with a limit, in the same function, that took them for included before and is left as
-it was, is asked about.
-
-## Why it matters
-
-PaddlePaddle/FastDeploy#6685 moved the advance of the index behind kernels that subtract the round's
-tokens; #6825 and #7166 mended them. A limit that is left out of such a correction takes effect a
-round too late.
-
-## Example
-
-```cuda
-if (step_idx[bid] < min_tokens[bid]) return;      // should it be step_idx[bid] + accept_num[bid]?
-if (hist[step_idx[bid] - 1] == 2) stop[bid] = true;   // was: step_idx[bid] - accept_num[bid] - 1
-```
-
-## Known limits
-
-Only comparisons with one limit in the same function are looked at. The limit may have been wrong
-before and right now, so this is a question.
-"""
+"""Limits that are compared with the bare index after the reads gave up subtracting from it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.core.change import ChangeSet
-from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
 from checks.domain.indices.conventions import SideIndex
 from checks.domain.indices.op_index import OpFacts
 from checks.eval.symbolic.values import BufferAccess
 from checks.rules.semantics import _report
-from checks.rules.semantics._comparison import IndexComparison, compare_indices
+from checks.rules.semantics._comparison import IndexComparison
 from checks.rules.semantics._op_order import (
     PrematureUse,
     order_evidence,
@@ -45,17 +17,11 @@ from checks.rules.semantics._op_order import (
     subtracted_amounts,
 )
 
-ID = "semantics.unadjusted-limit"
 AccessKey = tuple[str, str, str]
 
 
-def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    indices = compare_indices(change, config)
-    if indices is not None:
-        yield from _unadjusted_limits(indices)
-
-
-def _unadjusted_limits(indices: IndexComparison) -> Iterator[Finding]:
+def unadjusted_limits(rule: str, indices: IndexComparison) -> Iterator[Finding]:
+    """A question for each comparison that took the round's tokens for included and was left."""
     ops = indices.changed_ops
 
     def amounts_before(facts: OpFacts) -> set[str]:
@@ -73,7 +39,7 @@ def _unadjusted_limits(indices: IndexComparison) -> Iterator[Finding]:
             place = (access.path, access.line)
             if place not in seen:
                 seen.add(place)
-                yield _finding(indices.head, use, access)
+                yield _finding(rule, indices.head, use, access)
 
 
 def _kept_comparisons(use: PrematureUse, old: OpFacts) -> Iterator[BufferAccess]:
@@ -112,10 +78,10 @@ def _corrected_functions(
     return functions
 
 
-def _finding(product: SideIndex, use: PrematureUse, access: BufferAccess) -> Finding:
+def _finding(rule: str, product: SideIndex, use: PrematureUse, access: BufferAccess) -> Finding:
     place = Location(access.path, access.line)
     return Finding(
-        rule=ID,
+        rule=rule,
         severity=Severity.QUESTION,
         confidence=Confidence.MEDIUM,
         location=place,
