@@ -25,6 +25,10 @@ FLAGGED = """def {name}(rows, is_sorted):
 UNFLAGGED = """def {name}(rows, is_sorted):
     return sorted(rows)
 """
+UNREACHED = """def {name}(rows, is_sorted):
+    return sorted(rows, is_sorted)
+    rows.clear()
+"""
 CALLER = """from engine.rows import drop, take
 
 
@@ -53,7 +57,7 @@ def dropped(repo):
 
 def test_what_to_do_about_two_findings_of_one_kind_is_said_once(specbot, dropped):
     args = ("--base", "HEAD~", "--format", "markdown", "--lang", "en", "--fail-on", "never")
-    text = specbot("review", "--repo", dropped.path, *args).out
+    text = specbot("review", "--repo", dropped.path, *args, "--persona", "pedantic").out
     details = text.partition("The evidence for each finding")[2]
     assert details.count("Rule `kernel.unused-parameter`") == 2
     assert details.count("What to do: Remove the parameter") == 1
@@ -94,7 +98,7 @@ def test_a_lost_flag_is_one_row(specbot, repo, language, told):
     rows = text.partition("<details>")[0].splitlines()
     (row,) = [row for row in rows if row.startswith("|") and told in row]
     assert "`:2`" in row
-    assert row.endswith("`semantics.ignored-rank-flag` `kernel.unused-parameter` |")
+    assert row.endswith("`semantics.rank-gate` `kernel.unused-parameter` |")
     assert not [row for row in rows if row.endswith("| `kernel.unused-parameter` |")]
 
 
@@ -106,7 +110,7 @@ def open_part(text):
 
 
 def test_the_worst_risks_stand_open_and_a_file_is_named_once(specbot, repo):
-    for form in (FLAGGED, UNFLAGGED):
+    for form in (FLAGGED, UNREACHED):
         files = {}
         for number in range(6):
             name, flag = f"take{number}", f"is_sorted_{number}"
@@ -117,7 +121,7 @@ def test_the_worst_risks_stand_open_and_a_file_is_named_once(specbot, repo):
     text = analysed(specbot, repo)
     risks = open_part(text).partition("## Risks")[2]
     whole = text.partition("## Risks")[2]
-    assert (risks.count("kernel.unused-parameter"), whole.count("kernel.unused-parameter")) == (
+    assert (risks.count("kernel.dead-code"), whole.count("kernel.dead-code")) == (
         4,
         6,
     )
