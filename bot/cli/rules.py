@@ -10,7 +10,7 @@ from bot.files import write_output
 from bot.i18n.catalog import Catalog
 from bot.i18n.rule_pages import page_with_note
 from checks.core.check import Check
-from checks.core.rule_ids import ids_meant
+from checks.core.rule_ids import GONE, ids_meant
 from checks.registry import RULES, rule
 
 
@@ -31,13 +31,15 @@ def _list(words: Catalog) -> str:
 def _page_or_new_ids(name: str, words: Catalog) -> str:
     """The page of the rule `name`, or where that is an old id, what its rules are called now.
 
-    Raises `UserError` for a name that no rule has or had.
+    Raises `UserError` for a rule that is gone, and for a name that no rule has or had.
     """
     found = rule(name)
     if found is not None:
         return _page(found, words)
     known = [rule.ID for rule in RULES]
     new_ids = ids_meant(name, known)
+    if name in GONE:
+        raise UserError("rule-gone", name=name)
     if not new_ids:
         raise UserError("unknown-rule", name=name, near=nearest(name, known))
     return words("cli.rule-renamed", old=name, new=new_ids) + "\n"

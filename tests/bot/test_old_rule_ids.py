@@ -36,6 +36,12 @@ def test_a_rule_that_never_was_is_unknown(specbot):
     assert done.code == 2 and f"{OLD}er" in done.err
 
 
+def test_the_list_of_rules_says_of_one_that_is_gone_that_it_is(specbot):
+    gone = sorted(rule_ids.GONE)[0]
+    done = specbot("rules", gone)
+    assert done.code == 2 and f"The rule `{gone}` is gone" in done.err
+
+
 def test_a_configuration_may_disable_it():
     text = f'[rules]\ndisable = ["{OLD}"]\n'
     assert list(parse_configuration(text, "here", None, None).rules.disable) == [OLD]
