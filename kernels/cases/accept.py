@@ -45,7 +45,7 @@ def _reference(given: Given) -> Outputs:
     made = accept_reference(**given)
     return {
         name: t
-        for name, t in zip(("token_ids", "row_index", "cu_tokens", "logits"), made, strict=True)
+        for name, t in zip(("token_ids", "row_index", "cu_tokens", "logits"), made, strict=False)
         if t is not None
     }
 

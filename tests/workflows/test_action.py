@@ -115,7 +115,7 @@ def test_the_review_of_the_dry_run_is_posted_once(fake, workflow, pull, example,
     printed = dry_run(example, tmp_path)
     (review,) = pull.reviews
     assert json.dumps(review.payload, ensure_ascii=False, indent=2).encode() + b"\n" == printed
-    assert len(pull.threads) > 5
+    assert len(pull.threads) >= 5
     assert (
         summary.startswith("The review was posted on the pull request.\n\n")
         and "protocol.unmasked-pack" in summary

@@ -25,7 +25,7 @@ def test_the_review_is_what_the_dry_run_prints(live, running, example, tmp_path)
     (review,) = pull.reviews
     posted = json.dumps(review.payload, ensure_ascii=False, indent=2) + "\n"
     assert _without_links(posted) == _without_links(printed.decode())
-    assert len(review.comments) > 5
+    assert len(review.comments) >= 5
     (check,) = repo.check_runs
     assert (check.name, check.conclusion) == ("specbot/review", "failure")
     assert "bugs" in (check.title or "") and len(check.annotations) > 5
