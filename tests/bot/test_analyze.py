@@ -47,7 +47,10 @@ class Runner:
 """
 OP = """
 #include "op.h"
-__device__ int nobody_calls_this(int row) { return row + 1; }
+__device__ int next_row(int row) {
+  return row + 1;
+  row = 0;
+}
 __global__ void verify_rows_kernel(const float *probs, int *out, int rows) {
   int row = blockIdx.x * blockDim.x + threadIdx.x;
   out[row] = probs[row] > 0.5f;
@@ -146,7 +149,7 @@ def test_the_sampler_matters_most_and_a_score_is_the_sum_of_its_parts(specbot, c
 def test_code_that_the_change_first_calls_is_looked_at(specbot, changed):
     risks = analysed(specbot, changed)["risks"]
     reached = {(r["rule"], r["location"]["path"]) for r in risks if r["reached"]}
-    assert ("kernel.uncalled-function", "custom_ops/verify_rows.cu") in reached
+    assert ("kernel.dead-code", "custom_ops/verify_rows.cu") in reached
 
 
 def test_code_that_was_called_before_is_not(specbot, changed):
