@@ -3,25 +3,34 @@ beside somebody who wants all of the service.
 
 Both are of one installation. The hostile one pushes large files that are full of findings, to
 several pull requests at a time, and asks for help under each of them, as fast as the bot answers.
-Prints the seconds from event to review for both halves, and the ratio of their 99th percentiles.
-Each half has a normal author of its own: one account may have a quarter of an hour's writes, which
-is about 20 reviews, and what it used alone would be missing beside.
+Prints the seconds from event to review for both, and the ratio of their 99th percentiles.
+
+Two bots take turns of some minutes, one for the author alone and one for both authors, and the
+other stands still meanwhile: what else the machine does hits both alike. One account may have a
+quarter of an hour's writes, which is about 20 reviews, so that the normal author of each turn is
+another than that of the turn before.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import signal
 import statistics
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from tests.fake_github import FakeGitHub, people
-from tests.fake_github.state import Repository
-from tests.workflows.conftest import SMALL_HEAD, ended, small, until
+from tests.fake_github.state import Pull, Repository
+from tests.workflows.conftest import SMALL_HEAD, Bot, ended, small, until
 from tests.workflows.crashes import stage
 
+_NORMAL = ("ada", "bea", "cyd", "dan")
+_CALM = 10.0
 _HOSTILE_PULLS = 6
 _HOSTILE_FUNCTIONS = 4000
 _STEP = "\n\ndef step_{0}(accept_num):\n    return accept_num + unknown_{0} + {1}\n"
@@ -37,17 +46,46 @@ def _wait_for_review(fake: FakeGitHub, repo: Repository, author: str, number: in
     return time.monotonic() - begun
 
 
-def _waits(
-    fake: FakeGitHub, repo: Repository, author: str, seconds: float, pause: float, first: int
-) -> list[float]:
-    """One pull request after the other, at moments that follow nothing the hostile one does."""
-    chance = random.Random(first)
-    end = time.monotonic() + seconds
-    waits = []
-    while time.monotonic() < end:
-        waits.append(_wait_for_review(fake, repo, author, first + len(waits)))
-        time.sleep(chance.uniform(0.5, 1.5) * pause)
-    return waits
+@dataclass
+class NormalAuthors:
+    """Those who open small pull requests, and how long they waited in all their turns."""
+
+    fake: FakeGitHub
+    bot: Bot
+    repo: Repository
+    waits: list[float] = field(default_factory=list)
+
+    def work(self, author: str, seconds: float, pause: float) -> None:
+        """One pull request after the other, at moments that follow nothing the hostile one does."""
+        chance = random.Random(len(self.waits))
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            number = len(self.waits)
+            self.waits.append(_wait_for_review(self.fake, self.repo, author, number))
+            time.sleep(chance.uniform(0.5, 1.5) * pause)
+
+    @contextmanager
+    def awake(self) -> Iterator[None]:
+        """The bot works within, and stands still else."""
+        self.bot.send(signal.SIGCONT)
+        try:
+            yield
+        finally:
+            self.bot.send(signal.SIGSTOP)
+            time.sleep(_CALM)  # what its children had begun
+
+
+@contextmanager
+def _authors(database: str) -> Iterator[NormalAuthors]:
+    """A bot of their own, which has made one review and stands still."""
+    with stage(database) as (fake, bot):
+        bot.settings |= {"SPECBOT_WRITE_GAP": "1.0", "SPECBOT_WRITES_PER_HOUR": "400"}
+        bot.start()
+        made = NormalAuthors(fake, bot, small(fake))
+        with made.awake():
+            _wait_for_review(fake, made.repo, "warm", 10**6)
+        yield made
+        bot.kill()
 
 
 class HostileAuthor:
@@ -57,10 +95,12 @@ class HostileAuthor:
         self._fake = fake
         self._repo = repo
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._push_for_ever)
+        self._pulls: list[Pull] = []
         self.pushes = 0
 
     def __enter__(self) -> HostileAuthor:
+        self._stopped.clear()
+        self._thread = threading.Thread(target=self._push_for_ever)
         self._thread.start()
         return self
 
@@ -69,17 +109,16 @@ class HostileAuthor:
         self._thread.join()
 
     def _push_for_ever(self) -> None:
-        pulls = []
-        for number in range(_HOSTILE_PULLS):
-            self._commit(f"hostile-{number}", "main")
-            pulls.append(
-                people.open_pull(self._fake, self._repo, f"hostile-{number}", author="mallory")
-            )
         while not self._stopped.wait(0.2):
             number = self.pushes % _HOSTILE_PULLS
-            sha = self._commit(f"hostile-{number}", f"hostile-{number}")
-            people.push(self._fake, self._repo, pulls[number], sha)
-            people.comment(self._fake, self._repo, pulls[number], "mallory", "/help")
+            branch = f"hostile-{number}"
+            if number == len(self._pulls):
+                self._commit(branch, "main")
+                self._pulls.append(
+                    people.open_pull(self._fake, self._repo, branch, author="mallory")
+                )
+            people.push(self._fake, self._repo, self._pulls[number], self._commit(branch, branch))
+            people.comment(self._fake, self._repo, self._pulls[number], "mallory", "/help")
             self.pushes += 1
 
     def _commit(self, branch: str, parent: str) -> str:
@@ -92,32 +131,32 @@ def _percentile(waits: list[float], share: float) -> float:
     return sorted(waits)[min(len(waits) - 1, int(share * len(waits)))]
 
 
+def _told(name: str, waits: list[float]) -> str:
+    middle, worst = statistics.median(waits), _percentile(waits, 0.99)
+    return f"{name}: {len(waits)} reviews, p50 {middle:.1f} s, p99 {worst:.1f} s"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.workflows.hostile_hour", description=__doc__.split("\n\n")[0]
     )
+    parser.add_argument("--turns", type=int, default=12, metavar="N", help="of each kind")
+    parser.add_argument("--turn", type=float, default=300.0, metavar="S", help="of one")
     parser.add_argument(
-        "--alone", type=float, default=1800.0, metavar="S", help="of the first half"
-    )
-    parser.add_argument("--beside", type=float, default=3600.0, metavar="S", help="of the second")
-    parser.add_argument(
-        "--pause", type=float, default=170.0, metavar="S", help="between two normal pull requests"
+        "--pause", type=float, default=60.0, metavar="S", help="between two normal pull requests"
     )
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     args = parser.parse_args()
-    with stage(args.database) as (fake, bot):
-        repo, hostile = small(fake), small(fake)
-        bot.settings |= {"SPECBOT_WRITE_GAP": "1.0", "SPECBOT_WRITES_PER_HOUR": "400"}
-        bot.start()
-        _wait_for_review(fake, repo, "ada", 0)
-        alone = _waits(fake, repo, "ada", args.alone, args.pause, 1000)
-        with HostileAuthor(fake, hostile) as mallory:
-            beside = _waits(fake, repo, "bea", args.beside, args.pause, 2000)
-        bot.kill()
-    for name, waits in (("alone", alone), ("beside", beside)):
-        told = f"p50 {statistics.median(waits):.1f} s, p99 {_percentile(waits, 0.99):.1f} s"
-        print(f"{name}: {len(waits)} reviews, {told}")
-    ratio = _percentile(beside, 0.99) / _percentile(alone, 0.99)
+    with _authors(args.database) as alone, _authors(args.database) as beside:
+        mallory = HostileAuthor(beside.fake, small(beside.fake))
+        for turn in range(args.turns):
+            author = _NORMAL[turn % len(_NORMAL)]
+            with alone.awake():
+                alone.work(author, args.turn, args.pause)
+            with beside.awake(), mallory:
+                beside.work(author, args.turn, args.pause)
+            print(_told("alone", alone.waits), _told("beside", beside.waits), sep="; ", flush=True)
+    ratio = _percentile(beside.waits, 0.99) / _percentile(alone.waits, 0.99)
     print(f"{mallory.pushes} hostile pushes and commands; p99 beside over alone: {ratio:.2f}")
     return 0
 
