@@ -198,3 +198,22 @@ def mass(x, origin, scale):
     """exp2((x - origin) * scale) of logits without NaN, ``origin`` the largest of their row; +inf
     counts as that."""
     return tl.exp2(tl.minimum((x - origin) * scale, 0.0))
+
+
+@triton.jit
+def mass_above(tile, x, count, scale, CHUNK: tl.constexpr, PACKED: tl.constexpr):
+    """(max, sum of exp2((logit - max) * scale)) of a tile's logits above ``x``, of which there are
+    ``count``; (-inf, 0) of none."""
+    top = tl.full([], float("-inf"), tl.float32)
+    total = tl.full([], 0.0, tl.float32)
+    if count > 0:
+        top = read_logit(tile_max(tile, CHUNK, PACKED))
+        if PACKED is not None:
+            one, two = unpack(tile, PACKED)
+            total = tl.sum(
+                tl.where(one > x, mass(one, top, scale), 0.0)
+                + tl.where(two > x, mass(two, top, scale), 0.0)
+            )
+        else:
+            total = tl.sum(tl.where(tile > x, mass(tile, top, scale), 0.0))
+    return top, total

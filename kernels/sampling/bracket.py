@@ -27,6 +27,9 @@ from .limits import ends_by_mass, read_limits
 
 SIGMAS = tl.constexpr(5.0)
 NEAR = tl.constexpr(8)  # ranks: a search that is this close is not worth another look
+# What a bracket in the middle of a row is divided in, and the numbers that a row's counting needs.
+STEPS = tl.constexpr(16)
+COUNTERS = tl.constexpr(32)
 WARPS = 8
 REGISTERS = 128  # two programs share a multiprocessor
 
@@ -63,8 +66,9 @@ def guess_brackets(
     partial: torch.Tensor | None,  # float32 [R, chunks, 2] of ``stream_stats``, with top_p
     geometry: Geometry,
     launch: Launcher,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """(low and high logit float32 [R, 2], zeros int32 [R] to count candidates with).
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(low and high logit float32 [R, 2], zeros int32 [R] to count candidates with, zeros int32
+    [R, COUNTERS] to count the tokens of its steps with).
 
     Candidates lie strictly between the two. A high of NaN stands for none, a low of -inf for all
     that is finite.
@@ -73,10 +77,11 @@ def guess_brackets(
     chunks = cdiv(vocab, geometry.chunk)
     bracket = launch.empty(rows, 2, dtype=torch.float32, device=logits.device)
     held = launch.empty(rows, dtype=torch.int32, device=logits.device)
+    counters = launch.empty(rows, COUNTERS.value, dtype=torch.int32, device=logits.device)
     launch(
         _bracket_kernel, rows,
         (
-            logits, *logits.stride(), limits, partial, bracket, held, vocab, chunks,
+            logits, *logits.stride(), limits, partial, bracket, held, counters, vocab, chunks,
             geometry.few(vocab),
         ),
         lambda: {
@@ -87,14 +92,14 @@ def guess_brackets(
             **after_another(),
         },
     )  # fmt: skip
-    return bracket, held
+    return bracket, held, counters
 
 
 @triton.jit(do_not_specialize=["chunks", "few"])
 def _bracket_kernel(
     logits_ptr, stride_r, stride_v,  # [R, V]
     limits, partial_ptr,  # [R] each, float32 [R, chunks, 2] or None
-    bracket_ptr, held_ptr,  # out: float32 [R, 2], int32 [R]
+    bracket_ptr, held_ptr, counters_ptr,  # out: float32 [R, 2], int32 [R], int32 [R, COUNTERS]
     vocab, chunks, few,
     ALL: tl.constexpr, BITS: tl.constexpr, SAMPLE: tl.constexpr, LARGE_SAMPLE: tl.constexpr,
     SEGMENT: tl.constexpr, ROOM: tl.constexpr, CHUNKS: tl.constexpr, PDL: tl.constexpr,
@@ -121,6 +126,8 @@ def _bracket_kernel(
     tl.store(bracket_ptr + row * 2, low)
     tl.store(bracket_ptr + row * 2 + 1, high)
     tl.store(held_ptr + row, 0)
+    number = tl.arange(0, COUNTERS)
+    tl.store(counters_ptr + row * COUNTERS + number, number * 0)
 
 
 @triton.jit

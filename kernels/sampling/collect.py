@@ -9,8 +9,8 @@ import triton.language as tl
 from .._chunk_stats import stream_stats
 from .._device import LOG2E, after_another, multiprocessors, read_logit, wait_for_another
 from .._launch import Launcher, cdiv
-from .._tile_arithmetic import between, count_above, count_at_least, mass, tile_max
-from .._tile_loads import WARPS, arrived_tile, load_ahead, packing, streaming, unpack
+from .._tile_arithmetic import between, count_above, count_at_least, mass_above
+from .._tile_loads import WARPS, arrived_tile, load_ahead, packing, streaming
 from .bracket import Geometry
 from .limits import ends_by_mass, read_limits
 
@@ -19,8 +19,8 @@ REGISTERS = 160
 ROWS = tl.constexpr(8)  # tokens of a lane that one word has bits for, or pairs of tokens
 
 
-def _chunks_per_program(rows: int, chunks: int, processors: int) -> int:
-    """As many as it takes to have every program run at once; if those are too many for that, a
+def chunks_per_program(rows: int, chunks: int, processors: int) -> int:
+    """Of one row: as many as it takes to have every program run at once; if those are too many for that, a
     few."""
     at_once = cdiv(rows * chunks, AT_ONCE * processors)
     return at_once if at_once <= 8 else 4
@@ -36,7 +36,7 @@ def mass_of_chunks(
     rows, vocab = logits.shape
     chunks = cdiv(vocab, geometry.chunk)
     partial = launch.empty(rows, chunks, 2, dtype=torch.float32, device=logits.device)
-    per_program = _chunks_per_program(rows, chunks, multiprocessors(logits.device))
+    per_program = chunks_per_program(rows, chunks, multiprocessors(logits.device))
     launch(
         _mass_kernel, rows * cdiv(chunks, per_program),
         (logits, *logits.stride(), limits, partial, vocab, chunks, per_program),
@@ -89,7 +89,7 @@ def collect_candidates(
     counts = launch.empty(rows, chunks, 4, dtype=torch.int32, device=device)
     above = launch.empty(rows, chunks, 2, dtype=torch.float32, device=device)
     candidates = launch.empty(rows, geometry.room, 2, dtype=torch.int32, device=device)
-    per_program = _chunks_per_program(rows, chunks, multiprocessors(logits.device))
+    per_program = chunks_per_program(rows, chunks, multiprocessors(logits.device))
     launch(
         _collect_kernel, rows * cdiv(chunks, per_program),
         (
@@ -152,10 +152,7 @@ def _collect_kernel(
         tl.store(counts_ptr + at * 4 + 2, above_low)
         tl.store(counts_ptr + at * 4 + 3, reach_low)
         if WEIGH:
-            top = tl.full([], float("-inf"), tl.float32)
-            total = tl.full([], 0.0, tl.float32)
-            if above_high > 0:
-                top, total = _mass_above(tile, high, LOG2E / temperature, CHUNK, PACKED)
+            top, total = mass_above(tile, high, above_high, LOG2E / temperature, CHUNK, PACKED)
             tl.store(above_ptr + at * 2, top)
             tl.store(above_ptr + at * 2 + 1, total)
         if found > 0:
@@ -163,21 +160,6 @@ def _collect_kernel(
                 tile, chunk, low, high, tl.sum(tl.where(asked > 0, start, 0)), row_ptr, stride_v,
                 candidates_ptr + row * ROOM * 2, CHUNK, ROOM, PACKED,
             )  # fmt: skip
-
-
-@triton.jit
-def _mass_above(tile, high, scale, CHUNK: tl.constexpr, PACKED: tl.constexpr):
-    """(max, sum of exp2((x - max) * scale)) of the logits above ``high``; there are some."""
-    top = read_logit(tile_max(tile, CHUNK, PACKED))
-    if PACKED is not None:
-        one, two = unpack(tile, PACKED)
-        total = tl.sum(
-            tl.where(one > high, mass(one, top, scale), 0.0)
-            + tl.where(two > high, mass(two, top, scale), 0.0)
-        )
-    else:
-        total = tl.sum(tl.where(tile > high, mass(tile, top, scale), 0.0))
-    return top, total
 
 
 @triton.jit

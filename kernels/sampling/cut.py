@@ -1,11 +1,10 @@
 """``top_k_top_p_cut`` on a GPU, and the draw from the kept set with it.
 
-mass of the rows that top-p alone limits -> guess a bracket from a sample -> count the row against
-it -> settle, and draw
+mass of the rows that top-p alone limits -> guess a bracket from a sample -> narrow it if it lies in
+the middle of the row -> collect what lies in it -> settle, and draw
 
-However many tokens a set has, a row is read once where it ends by count and twice where it ends by
-mass. Which of the two a row needs is decided on the device: programs of rows without work end at
-once.
+Each of mass, narrowing and collecting reads the row once, and a small top-k needs the last of them
+alone. Which a row needs is decided on the device: programs of rows without work end at once.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from .._launch import Launcher
 from .bracket import Geometry, guess_brackets
 from .collect import collect_candidates, mass_of_chunks
 from .settle import BLOCK, settle_rows
+from .survey import narrow_brackets
 
 # Of vocabularies up to this a smaller sample says enough.
 COMMON_VOCAB = 163_840
@@ -66,7 +66,8 @@ def select_triton(
         None if part is None else part.contiguous() for part in (temperature, top_k, top_p)
     )
     partial = None if top_p is None else mass_of_chunks(logits, limits, geometry, launch)
-    bracket, held = guess_brackets(logits, limits, partial, geometry, launch)
+    bracket, held, counters = guess_brackets(logits, limits, partial, geometry, launch)
+    narrow_brackets(logits, limits, partial, bracket, counters, geometry, launch)
     weigh = drawn is not None or top_p is not None or min_p is not None
     collected = collect_candidates(logits, limits, bracket, held, geometry, launch, weigh=weigh)
     settle_rows(
