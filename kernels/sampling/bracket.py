@@ -28,8 +28,8 @@ from .limits import ends_by_mass, read_limits
 SIGMAS = tl.constexpr(5.0)
 NEAR = tl.constexpr(8)  # ranks: a search that is this close is not worth another look
 # What a bracket in the middle of a row is divided in, and the numbers that a row's counting needs.
-STEPS = tl.constexpr(16)
-COUNTERS = tl.constexpr(32)
+STEPS = tl.constexpr(8)
+COUNTERS = tl.constexpr(16)
 WARPS = 8
 REGISTERS = 128  # two programs share a multiprocessor
 

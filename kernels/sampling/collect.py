@@ -19,8 +19,8 @@ REGISTERS = 160
 ROWS = tl.constexpr(8)  # tokens of a lane that one word has bits for, or pairs of tokens
 
 
-def chunks_per_program(rows: int, chunks: int, processors: int) -> int:
-    """Of one row: as many as it takes to have every program run at once; if those are too many for that, a
+def _chunks_per_program(rows: int, chunks: int, processors: int) -> int:
+    """As many as it takes to have every program run at once; if those are too many for that, a
     few."""
     at_once = cdiv(rows * chunks, AT_ONCE * processors)
     return at_once if at_once <= 8 else 4
@@ -36,7 +36,7 @@ def mass_of_chunks(
     rows, vocab = logits.shape
     chunks = cdiv(vocab, geometry.chunk)
     partial = launch.empty(rows, chunks, 2, dtype=torch.float32, device=logits.device)
-    per_program = chunks_per_program(rows, chunks, multiprocessors(logits.device))
+    per_program = _chunks_per_program(rows, chunks, multiprocessors(logits.device))
     launch(
         _mass_kernel, rows * cdiv(chunks, per_program),
         (logits, *logits.stride(), limits, partial, vocab, chunks, per_program),
@@ -89,7 +89,7 @@ def collect_candidates(
     counts = launch.empty(rows, chunks, 4, dtype=torch.int32, device=device)
     above = launch.empty(rows, chunks, 2, dtype=torch.float32, device=device)
     candidates = launch.empty(rows, geometry.room, 2, dtype=torch.int32, device=device)
-    per_program = chunks_per_program(rows, chunks, multiprocessors(logits.device))
+    per_program = _chunks_per_program(rows, chunks, multiprocessors(logits.device))
     launch(
         _collect_kernel, rows * cdiv(chunks, per_program),
         (

@@ -15,9 +15,11 @@ from .._launch import Launcher, cdiv
 from .._tile_arithmetic import count_above, count_at_least, mass, mass_above
 from .._tile_loads import WARPS, arrived_tile, load_ahead, packing
 from .bracket import COUNTERS, STEPS, Geometry, whole_of
-from .collect import REGISTERS, chunks_per_program
+from .collect import REGISTERS
 from .limits import ends_by_mass, read_limits
 
+# Programs of one warp for each multiprocessor: more of them cost time where no row needs any.
+AT_ONCE = 14
 # Sums of the same masses in different orders differ by less, relative to the whole.
 ROUNDING = tl.constexpr(1e-4)
 
@@ -37,7 +39,7 @@ def narrow_brackets(
     rows, vocab = logits.shape
     chunks = cdiv(vocab, geometry.chunk)
     above = launch.empty(rows, chunks, 2, dtype=torch.float32, device=logits.device)
-    per_program = chunks_per_program(rows, chunks, multiprocessors(logits.device))
+    per_program = cdiv(rows * chunks, AT_ONCE * multiprocessors(logits.device))
     launch(
         _survey_kernel, rows * cdiv(chunks, per_program),
         (
