@@ -224,9 +224,7 @@ def draw(engine: dict[str, ModuleType], trials: int, **asked: object) -> torch.T
     """The first token of every trial, of SGLang's step with logits."""
     torch.manual_seed(7)
     logits = SimpleNamespace(next_token_logits=TARGET.log().to(DEVICE).repeat(trials * 3, 1))
-    predict, _lens, _index = engine[USER].eagle_sample(
-        forked(trials), how(trials, **asked), logits
-    )
+    predict, _lens, _index = engine[USER].eagle_sample(forked(trials), how(trials, **asked), logits)
     return predict.view(trials, 3)[:, 0]
 
 
