@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from dataclasses import dataclass
 from typing import NoReturn
 
 from bot.errors import UserError
 from bot.git.command import Git
+from checks.core.near_names import near_names
 
 _USUAL = ("main", "master", "develop", "trunk")
 
@@ -67,7 +67,7 @@ def _unknown(git: Git, name: str) -> NoReturn:
     command = _fetch_command(git, name)
     if command:
         raise UserError("unfetched-revision", rev=name, command=command)
-    near = difflib.get_close_matches(name, refs, 3, 0.6)
+    near = near_names(name, refs, 3)
     raise UserError("unknown-revision", rev=name, near=near)
 
 
