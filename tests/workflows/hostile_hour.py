@@ -80,12 +80,14 @@ def _authors(database: str) -> Iterator[NormalAuthors]:
     """A bot of their own, which has made one review and stands still."""
     with stage(database) as (fake, bot):
         bot.settings |= {"SPECBOT_WRITE_GAP": "1.0", "SPECBOT_WRITES_PER_HOUR": "400"}
-        bot.start()
-        made = NormalAuthors(fake, bot, small(fake))
-        with made.awake():
-            _wait_for_review(fake, made.repo, "warm", 10**6)
-        yield made
-        bot.kill()
+        try:
+            bot.start()
+            made = NormalAuthors(fake, bot, small(fake))
+            with made.awake():
+                _wait_for_review(fake, made.repo, "warm", 10**6)
+            yield made
+        finally:
+            bot.kill()
 
 
 class HostileAuthor:
@@ -147,6 +149,7 @@ def main() -> int:
     )
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with _authors(args.database) as alone, _authors(args.database) as beside:
         mallory = HostileAuthor(beside.fake, small(beside.fake))
         for turn in range(args.turns):
