@@ -291,7 +291,7 @@ class Client:
                 method, url, dict(params), headers, body
             )
         except (ValueError, RuntimeError) as error:
-            # The half of an answer; a redirection to another host.
+            # The half of an answer; a limit in no numbers; a redirection to another host.
             raise _NoAnswer(type(error).__name__) from None
         if data is not None and "json" not in answered.get("content-type", ""):
             raise _NoAnswer("an answer that is no JSON")
@@ -329,10 +329,7 @@ def _limit_wait(error: GithubException, attempt: int) -> float | None:
 def _until(reset: str, behind: float) -> float:
     """The seconds until a limit's end, which is in seconds since 1970 on GitHub's clock; ours is so
     much `behind`."""
-    try:
-        left = float(reset) - time.time() - behind
-    except ValueError:
-        return UNTOLD_WAIT
+    left = float(reset) - time.time() - behind
     return min(max(0.0, left), _LONGEST_WAIT) + 1.0
 
 
