@@ -1,5 +1,5 @@
 """Failed tests that other frameworks name in a log: gtest, ctest, unittest, go, cargo, nextest,
-bazel.
+bazel, jest, vitest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _OUTPUT_FAILED = re.compile(
 class _Shape:
     """How a framework names a failed test, and where it tells why.
 
-    `before` and `after` are lines around the name; `begins` and `ends` cut them.
+    `before` and `after` are lines around the name; `begins` and `ends` cut them. `tells`: the
+    forms of the line that says why, the surest first; of one form the last line counts.
     """
 
     name: re.Pattern[str]
@@ -38,6 +39,7 @@ class _Shape:
     after: int
     begins: re.Pattern[str] | None = None
     ends: re.Pattern[str] | None = None
+    tells: tuple[re.Pattern[str], ...] = ()
 
 
 _SHAPES = (
@@ -55,6 +57,10 @@ _SHAPES = (
         after=12,
         begins=re.compile(r"^\s{0,16}(?:=== RUN|--- (?:PASS|FAIL))"),
         ends=re.compile(r"^\s{0,16}(?:--- (?:PASS|FAIL)|FAIL\b|ok\s|=== RUN)"),
+        tells=(
+            re.compile(r"^\s{1,40}Error:\s{1,20}(?P<said>\S.{0,1000})$"),  # testify
+            re.compile(r"^\s{1,40}[\w./-]{1,200}\.go:\d{1,7}: (?P<said>\S.{0,1000})$"),
+        ),
     ),
     _Shape(  # unittest
         re.compile(
@@ -86,6 +92,20 @@ _SHAPES = (
         after=30,
         ends=re.compile(r"^\s{1,12}(?:PASS|FAIL|SIGSEGV|SIGABRT|TIMEOUT) \["),
     ),
+    _Shape(  # jest
+        re.compile(r"^\s{0,6}● (?P<name>\S.{0,300}? › .{1,300})$"),
+        before=0,
+        after=20,
+        ends=re.compile(r"^\s{0,6}● |^(?:PASS|FAIL) |^Test Suites:|^\s{1,8}(?:>\s)?\d{1,6} \|"),
+        tells=(re.compile(r"^ {4}(?P<said>(?:\w{0,60}Error: |expect\(|thrown: ).{0,1000})$"),),
+    ),
+    _Shape(  # vitest
+        re.compile(r"^\s{0,6}FAIL  (?P<name>\S{1,300}\.\w{2,4} > .{1,300})$"),
+        before=0,
+        after=20,
+        ends=re.compile(r"^\s{0,6}(?:FAIL |❯ |⎯|Test Files)"),
+        tells=(re.compile(r"^(?P<said>\w{0,60}Error: .{1,1000})$"),),
+    ),
 )
 # Lists at the end of a run, which name and do not tell why. ctest's counts where the run's own
 # lines are not in the log, bazel's where no framework below it named its tests.
@@ -111,10 +131,20 @@ def framework_failures(stream: BinaryIO, sightings: Sightings) -> Iterator[Sessi
     for name, lines in zip(leaves, read_ranges(stream, ranges), strict=True):
         line, shape = named[name]
         told = _up_to_end(lines) if name in outputs else _cut(lines, line, shape)
-        yield SessionFailure(name, "", told, line)
+        yield SessionFailure(name, _said(told, shape), told, line)
     if not leaves:
         yield from _of_quiet_cargo(stream, outputs)
         yield from _of_lists(sightings)
+
+
+def _said(told: tuple[LogLine, ...], shape: _Shape) -> str:
+    """Why the test failed, in one line; empty where the framework has no form for that."""
+    for form in shape.tells:
+        for line in reversed(told):
+            match = form.match(line.text)
+            if match is not None:
+                return match["said"]
+    return ""
 
 
 def _of_quiet_cargo(stream: BinaryIO, outputs: Mapping[str, LogLine]) -> Iterator[SessionFailure]:

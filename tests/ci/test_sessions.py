@@ -135,10 +135,32 @@ def test_the_category_is_each_test_s_own():
         ("Tue, 04 Mar 2031 08:10:02 GMT [gw3] [100%] FAILED tests/test_a.py::test_x\n", ["tests/test_a.py::test_x"]),
         ("[gw1] [ 50%] FAILED tests/test_a.py::test_x \n", ["tests/test_a.py::test_x"]),
         ("FAILED [310.02s] tests/test_a.py::test_x - RuntimeError: no\n", ["tests/test_a.py::test_x"]),
+        ("FAIL src/a.test.ts\n  ● drafts › accepts › four\n\n    expect(received).toBe(expected)\n", ["drafts › accepts › four"]),
+        (" FAIL  src/a.test.ts > drafts > accepts four\nError: no\n ❯ src/a.test.ts:3:5\n", ["src/a.test.ts > drafts > accepts four"]),
     ],
 )  # fmt: skip
 def test_other_frameworks_and_forms(log, names):
     assert list(failing_tests(log)) == names
+
+
+@pytest.mark.parametrize(
+    ("log", "error"),
+    [
+        ("=== RUN   TestA\n    a_test.go:9: loaded\n    a_test.go:12: got 3, want 4\n--- FAIL: TestA (0.00s)\nFAIL\n", "got 3, want 4"),
+        ("--- FAIL: TestA (0.1s)\n    a_test.go:12: got 3, want 4\n--- FAIL: TestB (0.1s)\n    b_test.go:1: no\n", "got 3, want 4"),
+        (
+            "--- FAIL: TestA (64.00s)\n    a_test.go:20: \n        \tError Trace:\t/ci/a_test.go:32\n"
+            "        \tError:      \tCondition never satisfied\n        \tTest:       \tTestA\nFAIL\n",
+            "Condition never satisfied",
+        ),
+        ("  ● a › b\n\n    expect(received).toBe(expected)\n\n    Expected: 4\n", "expect(received).toBe(expected)"),
+        ("  ● a › b\n\n    TypeError: x is undefined\n\n      3 |     expect(x)\n", "TypeError: x is undefined"),
+        (" FAIL  a.test.ts > b\nError: Condition not met\n ❯ a.test.ts:3:5\n", "Error: Condition not met"),
+    ],
+)  # fmt: skip
+def test_the_error_is_what_the_framework_says_of_the_test(log, error):
+    found, _ = failures_in_log(Files(log=log).open("log"))
+    assert found[0].error == error
 
 
 def test_what_is_known_of_the_job_comes_before_a_list_that_only_names():
