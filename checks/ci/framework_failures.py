@@ -1,11 +1,11 @@
 """Failed tests that other frameworks name in a log: gtest, ctest, unittest, go, cargo, nextest,
-bazel, jest, vitest.
+bazel, jest, vitest, Boost, lit.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -42,6 +42,7 @@ class _Shape:
     tells: tuple[re.Pattern[str], ...] = ()
 
 
+_TESTIFY_ERROR = re.compile(r"^\s{1,40}Error:\s{1,20}(?P<said>\S.{0,1000})$")
 _SHAPES = (
     _Shape(  # gtest tells first, then names
         re.compile(
@@ -58,9 +59,24 @@ _SHAPES = (
         begins=re.compile(r"^\s{0,16}(?:=== RUN|--- (?:PASS|FAIL))"),
         ends=re.compile(r"^\s{0,16}(?:--- (?:PASS|FAIL)|FAIL\b|ok\s|=== RUN)"),
         tells=(
-            re.compile(r"^\s{1,40}Error:\s{1,20}(?P<said>\S.{0,1000})$"),  # testify
+            _TESTIFY_ERROR,
             re.compile(r"^\s{1,40}[\w./-]{1,200}\.go:\d{1,7}: (?P<said>\S.{0,1000})$"),
         ),
+    ),
+    _Shape(  # testify, where go's own line is cut off
+        re.compile(r"^\s{1,40}Test:  \s{0,20}(?P<name>Test\S{1,300})$"),
+        before=12,
+        after=0,
+        begins=re.compile(r"^\s{1,40}Error Trace:"),
+        tells=(_TESTIFY_ERROR,),
+    ),
+    _Shape(
+        re.compile(
+            r"^[^\s:]{1,300}(?: location)?\(\d{1,7}\): (?:fatal )?error: in \"(?P<name>[^\"]{1,300})\": "
+        ),
+        before=0,
+        after=0,
+        tells=(re.compile(r"^.{1,330}error: in \"[^\"]{1,300}\": (?P<said>\S.{0,1000})$"),),
     ),
     _Shape(  # unittest
         re.compile(
@@ -112,6 +128,9 @@ _SHAPES = (
 _OF_CTEST = re.compile(
     r"^\s{0,20}\d+ - (?P<name>\S{1,200}) \((?:[A-Z]\w{1,20}|[A-Z]\w{1,20} \w{1,20})\)"
 )
+_OF_LIT = re.compile(r"^  (?P<name>\S{1,100} :: \S{1,300})$")
+_LIT_LIST = re.compile(r"^(?P<kind>[A-Z][A-Za-z ]{2,30}) Tests \(\d{1,7}\):$")
+_LIT_FAILED = frozenset({"Failed", "Timed Out", "Unresolved", "Unexpectedly Passed"})
 _OF_BAZEL = re.compile(r"^(?P<name>//\S{1,200})\s{1,80}(?:FAILED|TIMEOUT) in \d")
 
 
@@ -158,10 +177,11 @@ def _of_quiet_cargo(stream: BinaryIO, outputs: Mapping[str, LogLine]) -> Iterato
 
 
 def _of_lists(sightings: Sightings) -> Iterator[SessionFailure]:
-    """The tests that only a list at the end names: ctest's, else bazel's."""
-    for pattern in (_OF_CTEST, _OF_BAZEL):
+    """The tests that only a list at the end names: ctest's, else lit's, else bazel's."""
+    lines = sightings.get("framework-failure", ())
+    for pattern, named in ((_OF_CTEST, lines), (_OF_LIT, _lit_failures(lines)), (_OF_BAZEL, lines)):
         found: dict[str, LogLine] = {}
-        for line in sightings.get("framework-failure", ()):
+        for line in named:
             match = pattern.match(line.text)
             if match is not None:
                 found.setdefault(match["name"], line)
@@ -169,6 +189,19 @@ def _of_lists(sightings: Sightings) -> Iterator[SessionFailure]:
             for name, line in list(found.items())[:_MOST]:
                 yield SessionFailure(name, "", (), line)
             return
+
+
+def _lit_failures(lines: Iterable[LogLine]) -> list[LogLine]:
+    """The lines of lit's lists of tests that did not do as they should: it has others too."""
+    failed = []
+    is_failed = False
+    for line in lines:
+        heading = _LIT_LIST.match(line.text)
+        if heading is not None:
+            is_failed = heading["kind"] in _LIT_FAILED
+        elif is_failed:
+            failed.append(line)
+    return failed
 
 
 def _outputs(sightings: Sightings) -> dict[str, LogLine]:

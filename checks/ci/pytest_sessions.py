@@ -32,6 +32,8 @@ _RESULT = re.compile(
 _PROGRESS = re.compile(r"^(?P<node>\S{1,400}?\.py::\S{1,400})")
 _NOT_COLLECTED = re.compile(r"^ERROR (?P<path>\S{1,300}\.py)(?: - (?P<message>.{0,1500}))?$")
 _TEST_FILE = re.compile(r"^(?:E\s{1,40})?(?P<path>[\w./\\-]{1,300}\.py):\d{1,7}:")
+# pytest-xdist heads the crash of a worker with the file alone.
+_CRASHED = re.compile(r"^worker '\w{1,20}' crashed while running '(?P<node>[^']{1,800})'$")
 _INSTALLED = re.compile(r"(?:site|dist)-packages/")
 _NEXT = re.compile(r"^(?:FAILED|ERROR|=|!|\d{1,7} (?:failed|passed))")
 _LONGEST_MESSAGE = 12
@@ -211,6 +213,9 @@ def _from_traceback(
         return SessionFailure(heading.name, "", lines, heading.line, collected=False)
     if result is not None:
         return SessionFailure(result.node, result.message, lines, heading.line)
+    crashed = next((match for line in lines if (match := _CRASHED.match(line.text))), None)
+    if crashed is not None:
+        return SessionFailure(crashed["node"], "", lines, heading.line)
     path = _last_test_file(lines)
     node = "::".join([path, *heading.name.split(".")]) if path else heading.name
     return SessionFailure(node, "", lines, heading.line)

@@ -14,10 +14,17 @@ KINDS = {
         "Fatal Python error: Bus error",
         "release.CommandError: Command returned non-success status: 139",
         "ERROR: Command './serve' returned code 137",
+        "./entrypoint.sh: line 28:       7 Killed                  /app/bin/serve $ARGS",
         "[ERROR] Execution of goal test failed: The forked VM terminated without saying goodbye",
     ),
     Category.HOST_OOM: (
+        "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=3720.0.",
+        "srun: error: node107: task 0: Out Of Memory",
         "subprocess.CalledProcessError: Command '['cmake', '--build', '.']' returned non-zero exit status 137.",
+    ),
+    Category.DEPENDENCY: (
+        "Error: Cannot install packages:",
+        "* kit: Can't install dependency info",
     ),
     Category.LINT: (
         "Missing sign-off(s):",

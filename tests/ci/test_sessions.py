@@ -136,6 +136,19 @@ def test_the_category_is_each_test_s_own():
         ("[gw1] [ 50%] FAILED tests/test_a.py::test_x \n", ["tests/test_a.py::test_x"]),
         ("FAILED [310.02s] tests/test_a.py::test_x - RuntimeError: no\n", ["tests/test_a.py::test_x"]),
         ("FAIL src/a.test.ts\n  ● drafts › accepts › four\n\n    expect(received).toBe(expected)\n", ["drafts › accepts › four"]),
+        (
+            "=========== FAILURES ===========\n______ tests/test_a.py ______\n[gw1] linux -- Python 3.12\n"
+            "worker 'gw1' crashed while running 'tests/test_a.py::TestA::test_x[1]'\n"
+            "______ tests/test_a.py ______\n[gw0] linux -- Python 3.12\n"
+            "worker 'gw0' crashed while running 'tests/test_a.py::TestA::test_y'\n",
+            ["tests/test_a.py::TestA::test_x[1]", "tests/test_a.py::TestA::test_y"],
+        ),
+        ("unknown location(0): fatal error: in \"raft/leader\": memory access violation at address: 0x17\n", ["raft/leader"]),
+        ("a.go:9: \n        \tError Trace:\ta.go:9\n        \tError:      \tno\n        \tTest:       \tTestA/x\n", ["TestA/x"]),
+        (
+            "Unsupported Tests (1):\n  TRITON :: a.mlir\n\n****\nFailed Tests (1):\n  TRITON :: b/c.mlir\n\n",
+            ["TRITON :: b/c.mlir"],
+        ),
         (" FAIL  src/a.test.ts > drafts > accepts four\nError: no\n ❯ src/a.test.ts:3:5\n", ["src/a.test.ts > drafts > accepts four"]),
     ],
 )  # fmt: skip
@@ -153,6 +166,7 @@ def test_other_frameworks_and_forms(log, names):
             "        \tError:      \tCondition never satisfied\n        \tTest:       \tTestA\nFAIL\n",
             "Condition never satisfied",
         ),
+        ("drafts.cc(31): error: in \"trie/deep\": check depth == 4 has failed [3 != 4]\n", "check depth == 4 has failed [3 != 4]"),
         ("  ● a › b\n\n    expect(received).toBe(expected)\n\n    Expected: 4\n", "expect(received).toBe(expected)"),
         ("  ● a › b\n\n    TypeError: x is undefined\n\n      3 |     expect(x)\n", "TypeError: x is undefined"),
         (" FAIL  a.test.ts > b\nError: Condition not met\n ❯ a.test.ts:3:5\n", "Error: Condition not met"),
