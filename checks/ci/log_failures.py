@@ -41,6 +41,8 @@ _DEATHS = frozenset(
         Category.DEVICE_OOM,
     }
 )
+# What ends the test in whose thread it is.
+_ENDS_A_TEST = frozenset({"rust-panic"})
 
 
 def failures_in_log(
@@ -115,7 +117,8 @@ def _with_running_test(
 ) -> ObservedFailure:
     """The death of a process with the test that was running in it, where one was."""
     is_silent = top.rule.category is Category.UNKNOWN and top.rule.job
-    if failed_job.category not in _DEATHS and not is_silent:
+    ends_test = failed_job.category in _DEATHS or top.rule.name in _ENDS_A_TEST
+    if not ends_test and not is_silent:
         return failed_job
     (lines,) = read_ranges(stream, [wanted_lines(top.line)])
     running = running_test(lines, top.line)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from checks.ci.log_details import pytest_id
+from checks.ci.log_details import pytest_id, rust_test
 from checks.ci.log_ranges import LineRange
 from checks.ci.pytest_sessions import is_same_file
 from checks.ci.report import LogLine
@@ -41,12 +41,13 @@ class _Framework:
     """How a framework says that a test begins, and that it ends.
 
     What begins ends what ran before, unless `several` may run at a time. An end that names no test
-    is that of the last one.
+    is that of the last one. A line that `goes_on` shows that the last one had not ended.
     """
 
     begins: re.Pattern[str]
     ends: re.Pattern[str]
     several: bool = False
+    goes_on: re.Pattern[str] | None = None
 
 
 _PYTEST = _Framework(
@@ -62,6 +63,7 @@ _FRAMEWORKS = (
             r"(?=[.sxXFEpRu]{0,400}(?:[A-Z*/]|$|(?<=\.)\S))"
         ),
         re.compile(rf"{_PERCENT}$"),
+        goes_on=re.compile(r"^[.sxXFEpRu]{1,400}(?:[A-Z*/]|$|(?<=\.)\S)"),
     ),
     _Framework(  # unittest
         re.compile(r"^(?P<name>test\w{0,200} \([\w.]{1,300}\))(?= \.\.\.|$)"),
@@ -127,7 +129,7 @@ def running_test(lines: Sequence[LogLine], death: LogLine) -> RunningTest | None
     """The test that was running at the line of the death, by the lines around it; None where none
     is known or several are.
     """
-    name = pytest_id(death.text)
+    name = pytest_id(death.text) or rust_test(death.text)
     if name:
         return RunningTest(name, death)
     session = _session_around(lines, death.number)
@@ -169,12 +171,17 @@ def _open_tests(
 ) -> list[RunningTest]:
     """What began up to line `number` and did not end, in the order of beginning."""
     running: dict[str, RunningTest] = {}
+    last: RunningTest | None = None
     for line in session:
-        begins = framework.begins.match(line.text) if line.number <= number else None
+        is_before = line.number <= number
+        begins = framework.begins.match(line.text) if is_before else None
         if begins is not None:
             if not framework.several:
                 running.clear()
-            running[begins["name"]] = RunningTest(begins["name"], line)
+            last = RunningTest(begins["name"], line)
+            running[last.name] = last
+        elif framework.goes_on and last and is_before and framework.goes_on.match(line.text):
+            running[last.name] = last
         ends = framework.ends.search(line.text) if running else None
         if ends is not None:
             _end(ends.groupdict().get("name"), running)

@@ -12,6 +12,8 @@ KINDS = {
     Category.SIGNAL: (
         "Bus error (core dumped)",
         "Fatal Python error: Bus error",
+        "..FFFatal Python error: Aborted",
+        "tests/test_a.py .Fatal Python error: Aborted",
         "release.CommandError: Command returned non-success status: 139",
         "ERROR: Command './serve' returned code 137",
         "./entrypoint.sh: line 28:       7 Killed                  /app/bin/serve $ARGS",
@@ -56,6 +58,7 @@ KINDS = {
         "RuntimeError: [gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:4321",
         "EI0002: The wait execution of the Notify register times out.",
         "RuntimeError: EI0002: The wait execution of the Notify register times out.",
+        "[ERROR] aclInit(nullptr) failed: 500000 (/ci/drafts/main.cpp:97)",
         "[ERROR] HCCL(3603,worker):2031-05-13-02:25:58.068.817 [op_base.cc:974][36][Init]failed.",
     ),
 }

@@ -37,6 +37,8 @@ def main(log, **files):
         # without -v: the file, and its function where the stack has one
         (f"tests/ops/test_sum.py ..  [ 50%]\ntests/ops/test_gather.py .{SEGV}", "tests/ops/test_gather.py"),
         (f"tests/ops/test_sum.py ..  [ 50%]\ntests/ops/test_gather.py .{STACK}", "tests/ops/test_gather.py::test_large"),
+        (f"tests/test_a.py ........ [ 53%]\n....FF{SEGV}", "tests/test_a.py"),
+        ("tests/test_a.py ..FFFatal Python error: Aborted\n", "tests/test_a.py"),
         (STACK, "tests/ops/test_gather.py::test_large"),
         # workers: one is open
         (
@@ -53,6 +55,7 @@ def main(log, **files):
         (f"[INFO] Running org.ATest\n[INFO] Tests run: 3, Failures: 0 - in org.ATest\n[INFO] Running org.BTest\n{SEGV}", "org.BTest"),
         (f"python3 test_a.py\nfilename='test_a.py', elapsed=30\npython3 test_b.py\n{SEGV}", "test_b.py"),
         # the death's own line, and lists below it
+        ("thread 'trie::tests::deep' panicked at src/trie.rs:30:5:\nassertion `left == right` failed\n", "trie::tests::deep"),
         ("sh: line 4: 99 Aborted    (core dumped) pytest -s tests/test_a.py::test_two[x]\n", "tests/test_a.py::test_two[x]"),
         ("panic: test timed out after 10m0s\nrunning tests:\n\tTestB (9m58s)\n\tTestB/x (9m58s)\n\ngoroutine 8 [running]:\n", "TestB/x"),
         ("panic: test timed out after 5m0s\n\ngoroutine 9 [chan receive]:\nexample.org/router.TestB(0xc0001)\n", "TestB"),
@@ -81,6 +84,8 @@ def test_the_test_that_was_running_is_named(log, name):
         f"{SEGV}============ test session starts ============\ntests/test_b.py::test_x \nPASSED\n",
         f"tests/test_a.py::test_one \n============ test session starts ============\n{SEGV}",
         f"python tools/gen.py Generating kernels\n{SEGV}",
+        f"tests/test_a.py ........ [ 53%]\n{SEGV}",
+        "thread 'main' panicked at src/main.rs:30:5:\nno model\n",
         # people and machines that go away: the test is not why
         "tests/test_a.py::test_one \n##[error]The operation was canceled.\n",
         "tests/test_a.py::test_one \n##[error]The runner has received a shutdown signal.\n",
