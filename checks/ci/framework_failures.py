@@ -12,6 +12,7 @@ from typing import BinaryIO
 from checks.ci.log_ranges import LineRange, read_ranges
 from checks.ci.pytest_sessions import SessionFailure
 from checks.ci.report import LogLine
+from checks.ci.running_tests import leaf_names
 
 Sightings = Mapping[str, Sequence[LogLine]]
 
@@ -70,9 +71,10 @@ _SHAPES = (
         begins=re.compile(r"^\s{1,40}Error Trace:"),
         tells=(_TESTIFY_ERROR,),
     ),
-    _Shape(
+    _Shape(  # Boost
         re.compile(
-            r"^[^\s:]{1,300}(?: location)?\(\d{1,7}\): (?:fatal )?error: in \"(?P<name>[^\"]{1,300})\": "
+            r"^[^\s:]{1,300}(?: location)?\(\d{1,7}\): (?:fatal )?error: in "
+            r"\"(?P<name>[^\"]{1,300})\": "
         ),
         before=0,
         after=0,
@@ -143,8 +145,7 @@ def framework_failures(stream: BinaryIO, sightings: Sightings) -> Iterator[Sessi
             if match is not None:
                 named.setdefault(match["name"].strip(), (line, shape))
                 break
-    parents = {name for name in named if any(other.startswith(f"{name}/") for other in named)}
-    leaves = [name for name in named if name not in parents][:_MOST]
+    leaves = leaf_names(named)[:_MOST]
     outputs = _outputs(sightings)
     ranges = [_output_range(outputs[n]) if n in outputs else _range(*named[n]) for n in leaves]
     for name, lines in zip(leaves, read_ranges(stream, ranges), strict=True):

@@ -73,7 +73,8 @@ def session_failures(stream: BinaryIO, sightings: Sightings) -> Iterator[Session
     """What failed in all sessions, each test once, in the order of the log."""
     results = list(_results(sightings))
     headings = _headings(sightings)
-    results_of = [_result_of(heading, results) for heading in headings]
+    by_name = _by_name(results)
+    results_of = [_result_of(heading, by_name) for heading in headings]
     ranges = _ranges(headings, results_of, sightings)
     given: set[str] = set()
     tracebacks = zip(headings, results_of, read_ranges(stream, ranges), strict=True)
@@ -221,11 +222,20 @@ def _from_traceback(
     return SessionFailure(node, "", lines, heading.line)
 
 
-def _result_of(heading: _Heading, results: list[_Result]) -> _Result | None:
+def _by_name(results: Iterable[_Result]) -> dict[str, list[_Result]]:
+    """The results by each name that a heading may have, in the order of the log."""
+    by_name: dict[str, list[_Result]] = {}
+    for result in results:
+        for name in {result.name, result.node}:
+            by_name.setdefault(name, []).append(result)
+    return by_name
+
+
+def _result_of(heading: _Heading, by_name: Mapping[str, list[_Result]]) -> _Result | None:
     """The next line that names this test; else the last one before."""
     if not heading.collected:
         return None
-    same = [result for result in results if heading.name in (result.name, result.node)]
+    same = by_name.get(heading.name, [])
     after = [result for result in same if result.line.number > heading.line.number]
     if after:
         return after[0]

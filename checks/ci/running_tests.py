@@ -162,7 +162,7 @@ def _open_at(session: Sequence[LogLine], number: int) -> RunningTest | None:
         found = _open_tests(framework, session, number)
         if found and (not innermost or found[-1].line.number > innermost[-1].line.number):
             innermost = found
-    leaves = _leaves(test.name for test in innermost)
+    leaves = leaf_names(test.name for test in innermost)
     return innermost[-1] if len(leaves) == 1 else None
 
 
@@ -183,24 +183,21 @@ def _open_tests(
         elif framework.goes_on and last and is_before and framework.goes_on.match(line.text):
             running[last.name] = last
         ends = framework.ends.search(line.text) if running else None
-        if ends is not None:
-            _end(ends.groupdict().get("name"), running)
+        if ends is not None and "name" in framework.ends.groupindex:
+            running.pop(ends["name"], None)
+        elif ends is not None:
+            running.popitem()
     return list(running.values())
 
 
-def _end(name: str | None, running: dict[str, RunningTest]) -> None:
-    """Take out the test of that name with its parts; the last one where none is named."""
-    if name is None:
-        running.popitem()
-        return
-    for other in [other for other in running if other == name or other.startswith(f"{name}/")]:
-        del running[other]
-
-
-def _leaves(names: Iterable[str]) -> list[str]:
-    """The names that are no other's parent."""
+def leaf_names(names: Iterable[str]) -> list[str]:
+    """The names that are no other's parent: `TestA/x`, and not `TestA`."""
     every = list(names)
-    return [name for name in every if not any(other.startswith(f"{name}/") for other in every)]
+    parents = set()
+    for name in every:
+        parts = name.split("/")
+        parents.update("/".join(parts[:end]) for end in range(1, len(parts)))
+    return [name for name in every if name not in parents]
 
 
 def _listed(below: Iterable[LogLine]) -> RunningTest | None:
@@ -216,7 +213,7 @@ def _listed(below: Iterable[LogLine]) -> RunningTest | None:
         for heading, shape in _LISTS:
             if heading.match(line.text):
                 item = shape
-    leaves = _leaves(named)
+    leaves = leaf_names(named)
     return RunningTest(leaves[0], named[leaves[0]]) if len(leaves) == 1 else None
 
 
