@@ -193,7 +193,7 @@ def _open_tests(
 def leaf_names(names: Iterable[str]) -> list[str]:
     """The names that are no other's parent: `TestA/x`, and not `TestA`."""
     every = list(names)
-    parents = set()
+    parents: set[str] = set()
     for name in every:
         parts = name.split("/")
         parents.update("/".join(parts[:end]) for end in range(1, len(parts)))
