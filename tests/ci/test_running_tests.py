@@ -32,6 +32,8 @@ def main(log, **files):
         (f"tests/test_a.py::test_one[4] \nloading 3 of 4\nloaded\n{SEGV}", "tests/test_a.py::test_one[4]"),
         (f"tests/test_a.py::test_one loading\nPASSED\ntests/test_a.py::test_two \n{SEGV}", "tests/test_a.py::test_two"),
         (f"tests/test_a.py::test_one SKIPPED (no card) [ 50%]\ntests/test_a.py::test_two \n{SEGV}", "tests/test_a.py::test_two"),
+        # an end that a server's line hides
+        (f"tests/test_a.py::test_one \nPASSED(worker) stopped\ntests/test_a.py::test_two \n{SEGV}", "tests/test_a.py::test_two"),
         # what went through a pipe comes after what the shell says
         (f"{SEGV}  812 Done    | tee test.log\ntests/test_a.py::test_two \n", "tests/test_a.py::test_two"),
         # without -v: the file, and its function where the stack has one
@@ -86,6 +88,7 @@ def test_the_test_that_was_running_is_named(log, name):
         f"python tools/gen.py Generating kernels\n{SEGV}",
         f"tests/test_a.py ........ [ 53%]\n{SEGV}",
         "thread 'main' panicked at src/main.rs:30:5:\nno model\n",
+        f"{SEGV}============ test session starts ============\ntests/test_b.py::test_x \n",
         # people and machines that go away: the test is not why
         "tests/test_a.py::test_one \n##[error]The operation was canceled.\n",
         "tests/test_a.py::test_one \n##[error]The runner has received a shutdown signal.\n",
