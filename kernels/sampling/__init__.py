@@ -113,7 +113,8 @@ def top_k_top_p_cut(
     together.
     """
     op = "sampling.top_k_top_p_cut"
-    launch = launcher_of(op, (logits, temperature, top_k, top_p, min_p, *(out or ())))
+    values = (logits, temperature, top_k, top_p, min_p, *(out or ()))
+    launch = launcher_of(op, values)
 
     def check() -> None:
         args = Args(op)
@@ -122,11 +123,16 @@ def top_k_top_p_cut(
 
     launch.check_once(check)
     if use_triton(op, logits.device):
-        from .cut import select_triton
 
-        return select_triton(
-            logits, temperature, top_k, top_p, min_p=min_p, launch=launch, out=out or ()
-        )[:2]
+        def select() -> tuple[torch.Tensor, ...]:
+            from .cut import select_triton
+
+            return select_triton(
+                logits, temperature, top_k, top_p, min_p=min_p, launch=launch, out=out or ()
+            )
+
+        cut_logit, cut_id = launch.run(values, select)
+        return cut_logit, cut_id
     from .reference import min_p_cut_reference, top_k_top_p_cut_reference
 
     cut = top_k_top_p_cut_reference(logits, temperature, top_k, top_p)[:2]
@@ -165,9 +171,8 @@ def top_k_top_p_sample(
         tokens = sample(logits, seeds, positions, temperature, cut=cut, stream=stream, out=into[0])
         return tokens, *cut
     op = "sampling.top_k_top_p_sample"
-    launch = launcher_of(
-        op, (logits, seeds, positions, temperature, top_k, top_p, stream, *(out or ()))
-    )
+    values = (logits, seeds, positions, temperature, top_k, top_p, stream, *(out or ()))
+    launch = launcher_of(op, values)
 
     def check() -> None:
         args = Args(op)
@@ -179,12 +184,16 @@ def top_k_top_p_sample(
 
     launch.check_once(check)
     if use_triton(op, logits.device):
-        from .cut import select_triton
 
-        cut_logit, cut_id, tokens = select_triton(
-            logits, temperature, top_k, top_p, (seeds, positions, stream), launch=launch,
-            out=() if out is None else (*out[1:], out[0]),
-        )  # fmt: skip
+        def select_and_draw() -> tuple[torch.Tensor, ...]:
+            from .cut import select_triton
+
+            return select_triton(
+                logits, temperature, top_k, top_p, (seeds, positions, stream), launch=launch,
+                out=() if out is None else (*out[1:], out[0]),
+            )  # fmt: skip
+
+        cut_logit, cut_id, tokens = launch.run(values, select_and_draw)
         return tokens, cut_logit, cut_id
     from .reference import sample_reference, top_k_top_p_cut_reference
 

@@ -71,8 +71,8 @@ def guess_brackets(
     """
     rows, vocab = logits.shape
     chunks = cdiv(vocab, geometry.chunk)
-    bracket = torch.empty(rows, 2, dtype=torch.float32, device=logits.device)
-    held = torch.empty(rows, dtype=torch.int32, device=logits.device)
+    bracket = launch.empty(rows, 2, dtype=torch.float32, device=logits.device)
+    held = launch.empty(rows, dtype=torch.int32, device=logits.device)
     launch(
         _bracket_kernel, rows,
         (

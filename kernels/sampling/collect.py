@@ -35,7 +35,7 @@ def mass_of_chunks(
     """float32 [R, chunks, 2]: ``stream_stats`` of the rows whose set ends by mass."""
     rows, vocab = logits.shape
     chunks = cdiv(vocab, geometry.chunk)
-    partial = torch.empty(rows, chunks, 2, dtype=torch.float32, device=logits.device)
+    partial = launch.empty(rows, chunks, 2, dtype=torch.float32, device=logits.device)
     per_program = _chunks_per_program(rows, chunks, multiprocessors(logits.device))
     launch(
         _mass_kernel, rows * cdiv(chunks, per_program),
@@ -86,9 +86,9 @@ def collect_candidates(
     rows, vocab = logits.shape
     device = logits.device
     chunks = cdiv(vocab, geometry.chunk)
-    counts = torch.empty(rows, chunks, 4, dtype=torch.int32, device=device)
-    above = torch.empty(rows, chunks, 2, dtype=torch.float32, device=device)
-    candidates = torch.empty(rows, geometry.room, 2, dtype=torch.int32, device=device)
+    counts = launch.empty(rows, chunks, 4, dtype=torch.int32, device=device)
+    above = launch.empty(rows, chunks, 2, dtype=torch.float32, device=device)
+    candidates = launch.empty(rows, geometry.room, 2, dtype=torch.int32, device=device)
     per_program = _chunks_per_program(rows, chunks, multiprocessors(logits.device))
     launch(
         _collect_kernel, rows * cdiv(chunks, per_program),

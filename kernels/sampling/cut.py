@@ -41,24 +41,25 @@ def select_triton(
     block: int = BLOCK,
     launch: Launcher | None = None,
     out: tuple[torch.Tensor, ...] = (),  # cut_logit, cut_id, tokens
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-    """(cut_logit, cut_id, tokens or None); see ``kernels.sampling``; no draw with ``min_p``, whose
-    kept set is not known before the row's end is. ``geometry`` and ``block`` are
+) -> tuple[torch.Tensor, ...]:
+    """(cut_logit, cut_id) and, with ``draw``, tokens; see ``kernels.sampling``; no draw with
+    ``min_p``, whose kept set is not known before the row's end is. ``geometry`` and ``block`` are
     smaller in tests only."""
     rows, vocab = logits.shape
     device = logits.device
     geometry = geometry or geometry_of(vocab)
     launch = launch or Launcher()
     cut = out[:2] or (
-        torch.empty(rows, dtype=torch.float32, device=device),
-        torch.empty(rows, dtype=torch.int64, device=device),
+        launch.empty(rows, dtype=torch.float32, device=device),
+        launch.empty(rows, dtype=torch.int64, device=device),
     )
     drawn = None
     if draw is not None:
-        tokens = out[2] if out else torch.empty(rows, dtype=torch.int64, device=device)
+        tokens = out[2] if out else launch.empty(rows, dtype=torch.int64, device=device)
         drawn = (draw[0].contiguous(), draw[1].contiguous(), tokens, draw[2])
+    results = cut if drawn is None else (*cut, drawn[2])
     if rows == 0:
-        return *cut, drawn[2] if drawn else None
+        return results
     if min_p is not None:
         min_p = min_p.contiguous()
     limits = tuple(
@@ -72,4 +73,4 @@ def select_triton(
         logits, limits, min_p, partial, bracket, held, collected, cut, drawn, geometry, launch,
         block=block,
     )  # fmt: skip
-    return *cut, drawn[2] if drawn else None
+    return results

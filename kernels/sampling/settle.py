@@ -47,7 +47,7 @@ def settle_rows(
     rows, vocab = logits.shape
     chunks = cdiv(vocab, geometry.chunk)
     wide = triton.next_power_of_2(chunks)
-    scratch = torch.empty(rows, wide, dtype=torch.int64, device=logits.device)
+    scratch = launch.empty(rows, wide, dtype=torch.int64, device=logits.device)
     seeds, positions, tokens, stream = draw or (None, None, None, 0)
     arguments = (
         logits, *logits.stride(), limits, min_p, partial, bracket, held, *collected, scratch, *cut,

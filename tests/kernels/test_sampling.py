@@ -120,7 +120,7 @@ def check(case: Case) -> None:
         home["logits"], home["temperature"], *limits_home
     )
     draw = (given["seeds"], given["positions"], case.stream) if case.fused else None
-    got_logit, got_token, fused = select(case, logits, temperature, *limits, draw)
+    got_logit, got_token, *fused = select(case, logits, temperature, *limits, draw)
     sure = margin > MARGIN
     same("cut_logit", got_logit.cpu()[sure], logit[sure])
     same("cut_id", got_token.cpu()[sure], token[sure])
@@ -135,8 +135,9 @@ def check(case: Case) -> None:
     got = sample_triton(logits, *where, chunk=case.chunk)
     sure = margin > MARGIN
     same("token", got.cpu()[sure], drawn[sure])
-    if fused is not None:
-        same("fused token", fused.cpu()[sure & known_cut], drawn[sure & known_cut])
+    assert len(fused) == case.fused
+    for tokens in fused:
+        same("fused token", tokens.cpu()[sure & known_cut], drawn[sure & known_cut])
     # Whatever rounding did, a token outside the kept set is never drawn.
     kept = processed_logits(home["logits"], logit.cpu(), token.cpu()) > float("-inf")
     possible = kept.any(dim=1) & (home["temperature"] > 0)
@@ -145,7 +146,7 @@ def check(case: Case) -> None:
 
 def select(
     case: Case, *arguments: torch.Tensor | tuple[torch.Tensor, torch.Tensor, int] | None
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+) -> tuple[torch.Tensor, ...]:
     """The selection with a sample and lists so small that every way through a row is taken."""
     from kernels.sampling.bracket import Geometry
     from kernels.sampling.cut import select_triton
