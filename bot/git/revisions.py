@@ -29,7 +29,8 @@ class Range:
 def resolve(git: Git, base: str | None, head: str | None, *, merge_base: bool) -> Range:
     """The compared objects. With `merge_base`, as on GitHub, the base is where the head's history
     left it."""
-    head_id = _commit(git, head or "HEAD")
+    head = "HEAD" if head is None else head
+    head_id = _commit(git, head)
     target = ""
     if base is None:
         base, target = _default_branch(git)
@@ -38,7 +39,7 @@ def resolve(git: Git, base: str | None, head: str | None, *, merge_base: bool) -
         tree = object_id(git, f"{base}^{{tree}}")
         return Range(tree or _unknown(git, base), head_id, target)
     if merge_base:
-        base_id = _merge_base(git, base_id, head_id, base, head or "HEAD")
+        base_id = _merge_base(git, base_id, head_id, base, head)
     return Range(base_id, head_id, target)
 
 
