@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-
 from bot.errors import UserError
 from bot.files import read_text
 from checks.core.config import FILE, Config, load
 from checks.core.config_tables import ConfigError
+from checks.core.near_names import nearest_name
 from checks.core.rule_ids import GONE, ids_meant
 from checks.core.tree import Tree
 from checks.registry import RULES
@@ -38,10 +36,5 @@ def parse_configuration(
     known = [rule.ID for rule in RULES]
     for name in config.rules.disable:
         if name not in GONE and not ids_meant(name, known):
-            raise UserError("config-rule", where=where, name=name, near=nearest(name, known))
+            raise UserError("config-rule", where=where, name=name, near=nearest_name(name, known))
     return config
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """The known name that looks most like `word`, empty where none does."""
-    return next(iter(difflib.get_close_matches(word, list(known), 1, 0.4)), "")

@@ -32,17 +32,24 @@ def write_output(text: str, name: str | None) -> None:
 def write_chunks(chunks: Iterable[bytes], name: str | None) -> None:
     """Write bytes as they come, as `write_output` does; where `chunks` raises, the file stays as it
     was."""
+    if name is None:
+        _write_to_standard_output(chunks)
+        return
     try:
-        if name is not None:
-            _replace(Path(name), chunks)
-            return
+        _replace(Path(name), chunks)
+    except OSError as error:
+        raise UserError("unwritable", path=name, reason=error.strerror) from error
+
+
+def _write_to_standard_output(chunks: Iterable[bytes]) -> None:
+    try:
         sys.stdout.flush()
         sys.stdout.buffer.writelines(chunks)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise UserError("unwritable", path=name or "-", reason=error.strerror) from error
+        raise UserError("unwritable-output", reason=error.strerror) from error
 
 
 def _replace(path: Path, chunks: Iterable[bytes]) -> None:

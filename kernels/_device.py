@@ -7,14 +7,11 @@ smaller.
 
 from __future__ import annotations
 
-from functools import cache
-
 import torch
 import triton
 import triton.language as tl
 
 from . import _logits
-from ._dispatch import interpreting
 
 LARGEST = tl.constexpr(_logits.LARGEST)
 COLDEST = tl.constexpr(_logits.COLDEST)
@@ -27,35 +24,6 @@ ORDER_BITS = {
     torch.bfloat16: 17, torch.float16: 19, torch.float32: 32,
     torch.float8_e4m3fn: 17, torch.float8_e5m2: 17,
 }  # fmt: skip
-
-
-@cache
-def multiprocessors(device: torch.device) -> int:
-    """How many a GPU has; for the interpreter those of an H200, so that it runs what one runs."""
-    if device.type != "cuda":
-        return 132
-    return torch.cuda.get_device_properties(device).multi_processor_count
-
-
-@cache
-def like_hopper(device: torch.device) -> bool:
-    """Whether this is a GPU of compute capability 9.0 or later: from there on comparisons of two
-    bfloat16 at once exist, and launches that overlap.
-    """
-    return (
-        device.type == "cuda"
-        and torch.version.cuda is not None
-        and torch.cuda.get_device_capability(device) >= (9, 0)
-    )
-
-
-def after_another() -> dict[str, bool]:
-    """Launch options of a kernel that is launched while the one before it still runs, whosever that
-    is, and waits for it on the device with ``wait_for_another`` (programmatic dependent launch).
-    """
-    if interpreting() or not like_hopper(torch.device("cuda", torch.cuda.current_device())):
-        return {"PDL": False}
-    return {"PDL": True, "launch_pdl": True}
 
 
 @triton.jit

@@ -6,15 +6,11 @@ through the interpreter, so that CI tests the very code that a GPU runs.
 
 from __future__ import annotations
 
-import os
 from functools import cache
 
 import torch
 
-
-def interpreting() -> bool:
-    """True when Triton kernels run on CPU tensors in this process."""
-    return os.environ.get("TRITON_INTERPRET") == "1"
+from ._hardware import interpreting
 
 
 def use_triton(op: str, device: torch.device) -> bool:

@@ -12,7 +12,8 @@ import torch
 import triton
 import triton.language as tl
 
-from ._device import decoded, like_hopper, load_bits
+from ._device import decoded, load_bits
+from ._hardware import like_hopper
 
 WARPS = 1
 # Where a tile is put together from two: more, and too few programs run at once.

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from bot.chat.parser import ParsedCommand
 from bot.db.deliveries import PullKey
 from bot.github.own_comments import PullPlace
-from bot.jobs.requests import JobRequest
+from bot.jobs.requests import JobRequest, partition
 
 # Its commands wait for each other by account. The queue `comments` has no such order; what an older
 # version put there is done too.
@@ -36,7 +36,7 @@ class CommentJob:
 
     def request(self) -> JobRequest:
         """The answer to the commands. The same comment again is the same request."""
-        by_account = f"{self.repository}@{self.user}"
+        by_account = partition(self.repository, self.number, self.user)
         return JobRequest("comment", QUEUE, self.id, (asdict(self),), partition=by_account)
 
     @property

@@ -27,7 +27,7 @@ def greet(
         if (comment["body"] or "").startswith(_MARK):
             return
     parts = _long_greeting(report, words) if first else [words("comments.greeting-again")]
-    client.post(path, {"body": "\n\n".join([_MARK, *parts])})
+    client.post(path, {"body": "\n\n".join([_MARK, *parts])}, key="id")
 
 
 def _long_greeting(report: Json, words: Catalog) -> list[str]:

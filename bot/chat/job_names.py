@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bot.chat.commit_jobs import CommitJob
 from bot.chat.context import Refusal
-from bot.chat.nearest import nearest
+from checks.core.near_names import near_names
 
 # GitHub writes the job of a reusable workflow as `caller / job`.
 _PART_OF_NAME = " / "
@@ -34,7 +34,7 @@ def find_jobs(
         found = _by_part(jobs, name)
     if not found:
         names = list(dict.fromkeys(job.job.name for job in jobs))
-        near = nearest(name, names, _MOST_NEAR)
+        near = near_names(name, names, _MOST_NEAR)
         raise Refusal("unknown-job", wanted=name, near=near, some=names[:5])
     return found
 

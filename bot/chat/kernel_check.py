@@ -43,7 +43,7 @@ def begin(context: ServiceContext, job: CommentJob, run: GpuRun) -> int:
         "status": "in_progress",
         "output": {"title": text, "summary": text},
     }
-    return int(client.post(f"{path}/check-runs", body)["id"])
+    return int(client.post(f"{path}/check-runs", body, key="id")["id"])
 
 
 def finish(

@@ -21,7 +21,7 @@ LARGEST = 65_000
 def react(client: Client, job: CommentJob) -> None:
     """👀 on the comment. GitHub keeps one of each kind."""
     path = f"/repos/{job.repository}/issues/comments/{job.comment}/reactions"
-    client.post(path, {"content": "eyes"})
+    client.post(path, {"content": "eyes"}, key="id")
 
 
 def format_answer(job: CommentJob, number: int, text: str, cut: str) -> str:
@@ -57,10 +57,13 @@ def list_own(app: App, client: Client, path: str, **params: str) -> Iterator[Jso
             yield comment
 
 
+def _comments(job: CommentJob) -> str:
+    return f"/repos/{job.repository}/issues/{job.number}/comments"
+
+
 def find(app: App, client: Client, job: CommentJob, number: int) -> Json | None:
     """Our answer to command `number`, where it stands."""
-    path = f"/repos/{job.repository}/issues/{job.number}/comments"
-    for comment in list_own(app, client, path, since=job.created):
+    for comment in list_own(app, client, _comments(job), since=job.created):
         mark = _MARK.match(comment["body"] or "")
         if mark and (int(mark[1]), int(mark[2])) == (job.comment, number):
             return comment
@@ -71,13 +74,13 @@ def post(app: App, client: Client, job: CommentJob, number: int, text: str) -> N
     """Post the answer, unless one stands: that is this one, or what has come of the command in the
     meantime."""
     if find(app, client, job, number) is None:
-        client.post(f"/repos/{job.repository}/issues/{job.number}/comments", {"body": text})
+        client.post(_comments(job), {"body": text}, key="id")
 
 
 def replace(app: App, client: Client, job: CommentJob, number: int, text: str) -> None:
     """Make the answer that stands say `text`; post it where none stands yet."""
     standing = find(app, client, job, number)
     if standing is None:
-        client.post(f"/repos/{job.repository}/issues/{job.number}/comments", {"body": text})
+        client.post(_comments(job), {"body": text}, key="id")
     elif standing["body"] != text:
         client.patch(f"/repos/{job.repository}/issues/comments/{standing['id']}", {"body": text})

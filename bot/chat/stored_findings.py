@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bot.chat.context import Refusal, Task
-from bot.chat.nearest import nearest
+from checks.core.near_names import near_names
 
 Json = dict[str, Any]
 # The beginning of a fingerprint is enough, as of a commit's id.
@@ -32,7 +32,7 @@ def find_one(report: Json, name: str) -> Json:
     """The one finding that goes by `name`. Raises `Refusal` where that is none, or several."""
     findings = find_findings(report, name)
     if not findings:
-        raise Refusal("no-finding", wanted=name, near=nearest(name, known_names(report)))
+        raise Refusal("no-finding", wanted=name, near=near_names(name, known_names(report)))
     fingerprints = sorted({finding["fingerprint"] for finding in findings})
     if len(fingerprints) > 1:
         raise Refusal("which-finding", wanted=name, fingerprints=fingerprints[:10])

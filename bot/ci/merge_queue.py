@@ -10,13 +10,19 @@ from collections.abc import Iterable
 from bot.github.client import Json
 
 EVENT = "merge_group"
-_BRANCH = re.compile(r"gh-readonly-queue/.{1,255}/pr-(\d{1,9})-[0-9a-f]{40,64}")
+_BRANCH = re.compile(r"gh-readonly-queue/(.{1,255})/pr-(\d{1,9})-[0-9a-f]{40,64}")
 
 
 def queued_pull(branch: str) -> int | None:
     """The pull request that a branch of the queue tries; None of any other branch."""
     match = _BRANCH.fullmatch(branch)
-    return int(match[1]) if match is not None else None
+    return int(match[2]) if match is not None else None
+
+
+def queue_target(branch: str) -> str | None:
+    """The branch that a branch of the queue leads to; None of any other branch."""
+    match = _BRANCH.fullmatch(branch)
+    return match[1] if match is not None else None
 
 
 def runs_of_pull(queue_runs: Iterable[Json], number: int, own_runs: Iterable[Json]) -> list[Json]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
 from typing import NoReturn
 
-from bot.configuration import nearest
 from bot.errors import UserError
 from bot.i18n.catalog import Catalog
+from checks.core.near_names import nearest_name
 
 _WRONG_CHOICE = re.compile(r"(?:argument (\S+): )?invalid choice: '?([^',]+)'?")
 _WRONG_VALUE = re.compile(r"argument (\S+): invalid \S+ value: '(.*)'")
@@ -28,10 +27,10 @@ class Parser(argparse.ArgumentParser):
         wrong = _WRONG_CHOICE.search(message)
         if wrong:
             argument, wanted = wrong[1] or "", wrong[2]
-            choices = list(self._choices_beside(argument))
-            near = nearest(wanted, choices)
+            choices = [one for name in argument.split("/") for one in self.choices_of(name)]
+            near = nearest_name(wanted, choices)
             option = argument if argument.startswith("-") else ""
-            listed = choices if option else []
+            listed = [] if near else choices
             raise UserError("usage-choice", wanted=wanted, near=near, option=option, choices=listed)
         no_value = _WRONG_VALUE.search(message)
         if no_value:
@@ -41,7 +40,7 @@ class Parser(argparse.ArgumentParser):
         unknown = _UNKNOWN.search(message)
         if unknown:
             option = unknown[1].partition("=")[0]
-            near = nearest(option, self.option_names())
+            near = nearest_name(option, self.option_names())
             raise UserError("usage-option", wanted=option, near=near, command=self.prog)
         raise UserError("usage", detail=message, command=self.prog)
 
@@ -96,15 +95,10 @@ class Parser(argparse.ArgumentParser):
             names += long_forms or action.option_strings
         return names
 
-    def choices_of(self, option: str) -> list[str]:
-        """What may stand behind an option; empty where that is free."""
+    def choices_of(self, argument: str) -> list[str]:
+        """What may stand behind an option, or in the place of a word; empty where that is free."""
         for action in self._actions:
-            if option in action.option_strings and action.choices is not None:
+            names = (*action.option_strings, action.metavar, action.dest)
+            if argument in names and action.choices is not None:
                 return [str(choice) for choice in action.choices]
         return []
-
-    def _choices_beside(self, argument: str) -> Iterator[str]:
-        """The choices of the argument that an error names, or else the commands."""
-        for name in argument.split("/"):
-            yield from self.choices_of(name)
-        yield from self.subcommands()

@@ -25,6 +25,9 @@ def run_with_exit_code(run: Callable[[], int], arguments: Sequence[str], languag
     """`run`'s exit code; 2 with one sentence for a `UserError`, 130 for ^C, 3 with a report file
     for the rest."""
     words = Catalog(language)
+    if sys.__stdout__ is None:
+        _say(words("errors.error") + words("errors.closed-output"))
+        return 2
     try:
         code = run()
         # Here, so that a reader who is gone is noticed while the error can be handled.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from bot.configuration import nearest
 from bot.errors import UserError
 from bot.files import write_output
 from bot.i18n.catalog import Catalog
 from bot.i18n.rule_pages import page_with_note
 from checks.core.check import Check
+from checks.core.near_names import nearest_name
 from checks.core.rule_ids import GONE, ids_meant
 from checks.registry import RULES, rule
 
@@ -41,7 +41,7 @@ def _page_or_new_ids(name: str, words: Catalog) -> str:
     if name in GONE:
         raise UserError("rule-gone", name=name)
     if not new_ids:
-        raise UserError("unknown-rule", name=name, near=nearest(name, known))
+        raise UserError("unknown-rule", name=name, near=nearest_name(name, known))
     return words("cli.rule-renamed", old=name, new=new_ids) + "\n"
 
 

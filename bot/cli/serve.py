@@ -20,6 +20,7 @@ from bot.files import make_private_folder
 from bot.settings import Settings, load
 from bot.tempdir import private_tempdir
 from bot.web.access import Access
+from bot.web.html_response import with_headers
 from bot.web.page_store import PageStore
 from bot.web.publicity import Publicity
 from bot.web.routes import routes
@@ -67,7 +68,7 @@ def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: b
     # A connection closed for idleness just when GitHub uses it again is a lost delivery. With
     # uvicorn's own five seconds that happens on a busy machine.
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=75
+        with_headers(app), log_config=None, access_log=False, lifespan="off", timeout_keep_alive=75
     )
     server = uvicorn.Server(config)
     if not work:

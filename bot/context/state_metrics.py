@@ -13,6 +13,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from bot.db.engine import workflow_table
 from bot.github.rate_limit import HOUR
 
 _log = structlog.get_logger("specbot.metrics")
@@ -87,7 +88,7 @@ def _workflows(connection: sa.Connection) -> Iterator[Metric]:
     age = GaugeMetricFamily(
         "specbot_queue_oldest_seconds", "Age of the one that waits longest", labels=["queue"]
     )
-    table = _status_table(connection)
+    table = workflow_table(connection.engine)
     query = sa.text(
         f"SELECT name, status, queue_name, COUNT(*), MIN(created_at) FROM {table} "
         "WHERE status IN :states GROUP BY name, status, queue_name"
@@ -106,13 +107,6 @@ def _workflows(connection: sa.Connection) -> Iterator[Metric]:
         depth.add_metric([queue], count)
         age.add_metric([queue], longest)
     yield from (states, depth, age)
-
-
-def _status_table(connection: sa.Connection) -> str:
-    """DBOS's table, which is in a schema of its own where there are schemas."""
-    if connection.dialect.name == "sqlite":
-        return "workflow_status"
-    return "dbos.workflow_status"
 
 
 def _workers(connection: sa.Connection) -> Iterator[Metric]:

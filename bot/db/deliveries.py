@@ -10,7 +10,7 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,8 @@ from dbos import (
     EnqueueOptions,
     run_dbos_database_migrations,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
-from bot.db.engine import begin_to_write, engine_for, lock, put, where
+from bot.db.engine import begin_to_write, engine_for, insert, lock, put, where
 from bot.db.migrate import migrate
 from bot.errors import UserError
 from bot.jobs.requests import Delivery, JobRequest
@@ -176,8 +175,8 @@ class Store:
             {"id": delivery.id, "event": delivery.event, "received_at": now}
             for delivery in deliveries
         ]
-        insert = _insert(self.engine)(_DELIVERIES).on_conflict_do_nothing()
-        return set(connection.execute(insert.returning(_DELIVERIES.c.id), rows).scalars())
+        new = insert(self.engine)(_DELIVERIES).on_conflict_do_nothing()
+        return set(connection.execute(new.returning(_DELIVERIES.c.id), rows).scalars())
 
     def _remember(self, requests: Iterable[JobRequest]) -> None:
         """Remember batched requests: of a commit's hundred events within one period, all but the
@@ -310,8 +309,3 @@ def delay_to_period_end(request: JobRequest, period: float, now: float) -> JobRe
     """
     number = int(now // period)
     return replace(request, id=f"{request.id}-{number}", delay=(number + 1) * period - now)
-
-
-def _insert(engine: sa.Engine) -> Callable[[sa.Table], sqlite.Insert | postgresql.Insert]:
-    """The dialect's INSERT, which can leave alone what is there."""
-    return postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 
 _PATIENCE_MS = 30_000
 _TABLES_LOCK = 7316
@@ -101,6 +102,11 @@ def _try_to_begin(connection: sa.Connection, *, last: bool) -> bool:
     return True
 
 
+def workflow_table(engine: sa.Engine) -> str:
+    """DBOS's table of workflows, which is in a schema of its own where there are schemas."""
+    return "workflow_status" if engine.dialect.name == "sqlite" else "dbos.workflow_status"
+
+
 def create(engine: sa.Engine, tables: sa.MetaData) -> None:
     """Make those of the tables that are not there.
 
@@ -130,10 +136,15 @@ def is_database_away(error: sa.exc.SQLAlchemyError) -> bool:
 def put(
     connection: sa.Connection, table: sa.Table, key: Mapping[str, Any], values: Mapping[str, Any]
 ) -> None:
-    """Write the row that `key` names, new or over what it was."""
-    update = table.update().where(where(table, key)).values(**values)
-    if not connection.execute(update).rowcount:
-        connection.execute(table.insert().values(**key, **values))
+    """Write the row that `key` names, new or over what it was. Of two who write it at once none
+    fails."""
+    row = insert(connection.engine)(table).values(**key, **values)
+    connection.execute(row.on_conflict_do_update(index_elements=list(key), set_=dict(values)))
+
+
+def insert(engine: sa.Engine) -> Callable[[sa.Table], sqlite.Insert | postgresql.Insert]:
+    """The dialect's INSERT, which can do something else where there is such a row."""
+    return postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
 
 
 def where(table: sa.Table, key: Mapping[str, Any]) -> sa.ColumnElement[bool]:

@@ -111,7 +111,9 @@ class _Run:
             }
             sources = [s for s in sources if s in changed or self._includes(s, headers)]
         if not sources:
-            raise UserError("device-no-sources", globs=list(self._request.globs))
+            raise UserError(
+                "device-no-sources", globs=list(self._request.globs), alone=self._request.alone
+            )
         return sources
 
     def _includes(self, source: str, headers: set[str]) -> bool:
@@ -379,6 +381,7 @@ class _Run:
             "ops": sorted({op for source in build.sources for op in source.ops}),
             "runtime": build.runtime,
             "libraries": build.libraries,
+            "modules": build.module_libraries,
             "seeds": list(SCHEDULES),
             "results": str(folder / "out" / "results"),
             "against": against,

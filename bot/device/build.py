@@ -50,6 +50,9 @@ def build_side(
     for event in (*result.of("runtime"), *result.of("source")):
         if event["compiled_now"] and variant != "covered":
             workspace.keep(Path(event["library"]))
+    if variant != "covered":
+        for path in (folder / "out").glob("*.o"):
+            workspace.keep(path)
     tests = {event["path"]: tuple(event["ops"]) for event in result.of("test")}
     compiler = result.of("compiler")[0]["version"]
     return SideBuild(side, root, compiler, runtime, variant, tuple(builds), tests)
@@ -71,6 +74,7 @@ def _source_build(event: Json) -> SourceBuild:
         tuple(event["ops"]),
         event["compiled_now"],
         event["interpreted"],
+        tuple(event["modules"]),
     )
 
 

@@ -133,16 +133,19 @@ def _build(workspace: Workspace, head: SideBuild, mutants: Sequence[Mutant]) -> 
         "source": path,
         "texts": [mutant.text for mutant in mutants],
         "output": str(folder / "out"),
+        "caches": [str(workspace.cache)],
     }
     result = run_job(job, folder, _SILENCE)
     return {int(event["number"]): str(event["library"]) for event in result.of("mutant")}
 
 
 def _with_library(head: SideBuild, path: str, library: str) -> SideBuild:
+    """The build with another library of one source, and of all that are linked with it."""
+    [changed] = [source for source in head.sources if source.path == path]
     sources: list[SourceBuild] = []
     for source in head.sources:
-        changed = replace(source, library=library) if source.path == path else source
-        sources.append(changed)
+        is_linked = source is changed or (source.modules and source.modules == changed.modules)
+        sources.append(replace(source, library=library) if is_linked else source)
     return replace(head, sources=tuple(sources))
 
 

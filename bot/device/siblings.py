@@ -97,6 +97,7 @@ def _run(
         "libraries": plan.own.libraries,
         "copy": libraries,
         "copy_label": COPIES,
+        "modules": [*plan.own.module_libraries, *plan.copies.module_libraries],
         "texts": {
             "own": [str(plan.own.root / plan.own.source_of([item.op]))],
             "copy": [str(plan.copies.root / path) for path in item.files],

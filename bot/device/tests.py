@@ -89,6 +89,7 @@ def _run_file(plan: TestPlan, file: str, ops: Iterable[str]) -> FileResult:
         "runtime": build.runtime,
         "libraries": build.libraries,
         "refusals": build.refusals,
+        "modules": build.modules,
         "seed": plan.seed,
         "variant": build.variant,
         "most_cases": plan.most_cases,

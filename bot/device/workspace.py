@@ -42,7 +42,7 @@ class Workspace:
         return folder
 
     def keep(self, library: Path) -> None:
-        """Keep a library that was built in this run for later ones."""
+        """Keep a library or object that was built in this run for later ones."""
         self.cache.mkdir(parents=True, exist_ok=True)
         unfinished = self.cache / f"{library.name}.{os.getpid()}"
         with suppress(OSError):
@@ -50,8 +50,8 @@ class Workspace:
             unfinished.rename(self.cache / library.name)
 
     def prune(self) -> None:
-        """Take the oldest libraries away where they are too many."""
-        files = sorted(self.cache.glob("*.so"), key=lambda path: path.stat().st_mtime)
+        """Take the oldest libraries and objects away where they are too many."""
+        files = sorted(self.cache.glob("*.*o"), key=lambda path: path.stat().st_mtime)
         size = sum(path.stat().st_size for path in files)
         for path in files:
             if size <= _LARGEST_CACHE:

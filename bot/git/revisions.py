@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from dataclasses import dataclass
 from typing import NoReturn
 
 from bot.errors import UserError
 from bot.git.command import Git
+from checks.core.near_names import near_names
 
 _USUAL = ("main", "master", "develop", "trunk")
 
@@ -29,7 +29,8 @@ class Range:
 def resolve(git: Git, base: str | None, head: str | None, *, merge_base: bool) -> Range:
     """The compared objects. With `merge_base`, as on GitHub, the base is where the head's history
     left it."""
-    head_id = _commit(git, head or "HEAD")
+    head = "HEAD" if head is None else head
+    head_id = _commit(git, head)
     target = ""
     if base is None:
         base, target = _default_branch(git)
@@ -38,7 +39,7 @@ def resolve(git: Git, base: str | None, head: str | None, *, merge_base: bool) -
         tree = object_id(git, f"{base}^{{tree}}")
         return Range(tree or _unknown(git, base), head_id, target)
     if merge_base:
-        base_id = _merge_base(git, base_id, head_id, base, head or "HEAD")
+        base_id = _merge_base(git, base_id, head_id, base, head)
     return Range(base_id, head_id, target)
 
 
@@ -67,7 +68,7 @@ def _unknown(git: Git, name: str) -> NoReturn:
     command = _fetch_command(git, name)
     if command:
         raise UserError("unfetched-revision", rev=name, command=command)
-    near = difflib.get_close_matches(name, refs, 3, 0.6)
+    near = near_names(name, refs, 3)
     raise UserError("unknown-revision", rev=name, near=near)
 
 

@@ -197,6 +197,6 @@ class App:
         if repository is not None:
             body["repository_ids"] = [repository]
         path = f"/app/installations/{installation}/access_tokens"
-        answer = self.itself.post(path, body, pace=False)
+        answer = self.itself.post(path, body, key="token", pace=False)
         expires_at = datetime.fromisoformat(answer["expires_at"]).timestamp()
         return _Token(answer["token"], expires_at)

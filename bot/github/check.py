@@ -43,7 +43,7 @@ def begin(
     }
     if page:
         body["details_url"] = page
-    return int(client.post(checks, body)["id"])
+    return int(client.post(checks, body, key="id")["id"])
 
 
 def finish(

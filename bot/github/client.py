@@ -2,9 +2,9 @@
 
 What is repeated, and when: an answer that says "not now" (403 or 429 with a limit's headers) for
 every request, since it had no effect; the same, once and with a new token, where GitHub does not
-know the token; a broken connection or a 5xx only where a second time does no harm. A request that
-adds something and may have had its effect raises `UncertainWrite`: who sent it looks whether it
-did.
+know the token; a broken connection, a 5xx, or an answer that is not GitHub's (a proxy's page, the
+half of one) only where a second time does no harm. A request that adds something and may have had
+its effect raises `UncertainWrite`: who sent it looks whether it did.
 
 What was read is kept with its ETag: GitHub does not count a question whose answer is still the
 same.
@@ -65,6 +65,10 @@ class RateLimited(GitHubError):
     def __init__(self, status: int, message: str, wait: float = UNTOLD_WAIT) -> None:
         super().__init__(status, message)
         self.wait = wait
+
+
+class _NoAnswer(Exception):
+    """What came is none of GitHub's answers: a proxy's page, the half of one, a redirection."""
 
 
 class Cache:
@@ -141,8 +145,8 @@ class Client:
         """The items of a list, page by page; `key` names the list where the answer is an object."""
         query: Mapping[str, str | int] = {"per_page": 100} | params
         while True:
-            headers, data = self._send("GET", path, query)
-            yield from data if key is None else data[key]
+            headers, data = self._send("GET", path, query, key=key or "")
+            yield from _listed(data if key is None else data[key])
             next_page = _NEXT.search(headers.get("link", ""))
             if next_page is None:
                 return
@@ -153,19 +157,20 @@ class Client:
         """One page of a list, and the path of the next; empty where there is none."""
         headers, data = self._send("GET", path, params)
         next_page = _NEXT.search(headers.get("link", ""))
-        return list(data), next_page[1].removeprefix(self._url) if next_page else ""
+        return _listed(data), next_page[1].removeprefix(self._url) if next_page else ""
 
-    def post(self, path: str, body: Json, *, pace: bool = True) -> Any:
+    def post(self, path: str, body: Json, *, key: str = "", pace: bool = True) -> Any:
         """The answer to a POST. Raises `UncertainWrite` where it may or may not have happened.
 
-        Without `pace` it is none of the writes that GitHub counts.
+        `key` is one that GitHub's answer has: without it nothing says that it happened. Without
+        `pace` it is none of the writes that GitHub counts.
         """
-        return self._send("POST", path, {}, body, pace=pace)[1]
+        return self._send("POST", path, {}, body, key=key, pace=pace)[1]
 
     def patch(self, path: str, body: Json, *, adds: bool = False) -> Any:
-        """The answer to a PATCH. One that `adds` to what is there raises `UncertainWrite` as a POST
-        does."""
-        return self._send("PATCH", path, {}, body, again=not adds)[1]
+        """What was changed, as it is now. A change that `adds` to what is there raises
+        `UncertainWrite` as a POST does."""
+        return self._send("PATCH", path, {}, body, key="id", again=not adds)[1]
 
     def delete(self, path: str) -> None:
         """Delete what is at `path`; a second time does no harm."""
@@ -177,13 +182,15 @@ class Client:
         body = {"query": query, "variables": variables}
         is_mutation = query.lstrip().startswith("mutation")
         _, answer = self._send("POST", "/graphql", {}, body, again=True, pace=is_mutation)
-        errors = answer.get("errors")
+        errors = answer and answer.get("errors")
         if errors:
             message = "; ".join(error["message"] for error in errors)
             if any(error.get("type") == "RATE_LIMITED" for error in errors):
                 self._pace.pause(UNTOLD_WAIT)
                 raise RateLimited(200, message)
             raise GitHubError(200, message)
+        if not answer or "data" not in answer:
+            raise GitHubError(0, "no answer of GraphQL's")
         data: Json = answer["data"]
         return data
 
@@ -194,10 +201,11 @@ class Client:
         params: Mapping[str, str | int],
         body: Json | None = None,
         *,
+        key: str = "",
         again: bool | None = None,
         pace: bool | None = None,
     ) -> tuple[Mapping[str, str], Any]:
-        """The headers and the data of the answer.
+        """The headers and the data of the answer, which has the `key`.
 
         `again`: a second time does no harm. `pace`: GitHub counts it as a write. Both follow from
         the method where they are not given.
@@ -213,7 +221,10 @@ class Client:
             if pace:
                 self._pace.wait()
             try:
-                return self._with_known_token(method, path, params, body)
+                headers, data = self._with_known_token(method, path, params, body)
+                if key and (not isinstance(data, dict) or key not in data):
+                    raise _NoAnswer(f"an answer without {key}")
+                return headers, data
             except GithubException as error:
                 wait_or_none = _wait(error, attempt, again)
                 if wait_or_none is None:
@@ -225,10 +236,10 @@ class Client:
                 too_long = is_limit and wait > self._pace.patience
                 if too_long or attempt == self._attempts:
                     raise _own_error(error, method, again, wait) from None
-            except (requests.ConnectionError, requests.Timeout) as error:
+            except (requests.RequestException, _NoAnswer) as error:
                 if not again or attempt == self._attempts:
                     kind = GitHubError if again else UncertainWrite
-                    raise kind(0, type(error).__name__) from None
+                    raise kind(0, str(error) or type(error).__name__) from None
                 wait = float(2 ** (attempt - 1))
             self._sleep(wait)
         raise AssertionError("the last attempt returns or raises")
@@ -251,17 +262,47 @@ class Client:
         url = self._requester.graphql_url if path == "/graphql" else path
         headers = {"X-GitHub-Api-Version": api_version(self._url), "Accept": _JSON}
         if method != "GET":
-            return self._requester.requestJsonAndCheck(method, url, dict(params), headers, body)
+            return self._ask(method, url, params, headers, body)
         key = f"{path}?{sorted(params.items())}"
         kept = self._cache.get(key)
         if kept is not None:
             headers["If-None-Match"] = kept[0]["etag"]
-        answered, data = self._requester.requestJsonAndCheck(method, url, dict(params), headers)
+        answered, data = self._ask(method, url, params, headers)
         if kept is not None and data is None:
             return kept
+        if data is None:
+            raise _NoAnswer("an empty answer")
         if "etag" in answered:
             self._cache.put(key, answered, data)
         return answered, data
+
+    def _ask(
+        self,
+        method: str,
+        url: str,
+        params: Mapping[str, str | int],
+        headers: dict[str, str],
+        body: Json | None = None,
+    ) -> tuple[Mapping[str, str], Any]:
+        """The headers and the data, None where there is none. Raises PyGithub's error where GitHub
+        refuses, and `_NoAnswer`."""
+        try:
+            answered, data = self._requester.requestJsonAndCheck(
+                method, url, dict(params), headers, body
+            )
+        except (ValueError, RuntimeError) as error:
+            # The half of an answer; a limit in no numbers; a redirection to another host.
+            raise _NoAnswer(type(error).__name__) from None
+        if data is not None and "json" not in answered.get("content-type", ""):
+            raise _NoAnswer("an answer that is no JSON")
+        return answered, data
+
+
+def _listed(data: Any) -> list[Any]:
+    """The items of a list. Raises `GitHubError` where it is none."""
+    if not isinstance(data, list):
+        raise GitHubError(0, "an answer that is no list")
+    return data
 
 
 def _wait(error: GithubException, attempt: int, again: bool) -> float | None:
@@ -279,11 +320,17 @@ def _limit_wait(error: GithubException, attempt: int) -> float | None:
     if "retry-after" in headers:
         return retry_after(headers["retry-after"])
     if headers.get("x-ratelimit-remaining") == "0":
-        reset = float(headers.get("x-ratelimit-reset", "0"))
-        return max(0.0, reset - time.time() - clock_error(headers)) + 1.0
+        return _until(headers.get("x-ratelimit-reset", "0"), clock_error(headers))
     if "secondary rate limit" in _message(error).lower():
         return UNTOLD_WAIT * attempt
     return None
+
+
+def _until(reset: str, behind: float) -> float:
+    """The seconds until a limit's end, which is in seconds since 1970 on GitHub's clock; ours is so
+    much `behind`."""
+    left = float(reset) - time.time() - behind
+    return min(max(0.0, left), _LONGEST_WAIT) + 1.0
 
 
 def clock_error(headers: Mapping[str, str]) -> float:

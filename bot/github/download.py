@@ -3,12 +3,18 @@ token."""
 
 from __future__ import annotations
 
+import ipaddress
+import socket
+from urllib.parse import urlsplit
+
 import httpx
 
 from bot.github.api_version import api_version
 from bot.github.client import GitHubError, RateLimited, retry_after
 
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
+# Where an address is.
+_MACHINE, _NETWORK, _WORLD = range(3)
 
 
 class TooLarge(GitHubError):
@@ -37,12 +43,45 @@ def _download(api: str, token: str, path: str, limit: int) -> bytes:
             if answer.status_code != 302:
                 raise _refusal(answer, path)
             # The address is good for a minute.
-            with http.stream("GET", answer.headers["location"], follow_redirects=True) as stream:
+            address = _checked(answer.headers.get("location", ""), api)
+            with http.stream("GET", address) as stream:
                 if stream.status_code != 200:
                     raise GitHubError(stream.status_code, path)
                 return _read(stream, limit, path)
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise GitHubError(0, type(error).__name__) from None
+
+
+def _checked(address: str, api: str) -> str:
+    """The address where a file is.
+
+    Raises `GitHubError` for one that is less secret than the API, or that leads to a machine which
+    the API's own place does not: the service is in networks where a stranger is not.
+    """
+    there, here = urlsplit(address), urlsplit(api)
+    if there.hostname == here.hostname and there.scheme == here.scheme:
+        return address
+    least = max(_NETWORK, _distance(here.hostname))
+    if there.scheme not in ("https", here.scheme) or _distance(there.hostname) < least:
+        raise GitHubError(302, f"no address of a file: {there.scheme}://{there.hostname}")
+    return address
+
+
+def _distance(host: str | None) -> int:
+    """How far the nearest of a host's addresses is. A name that is not known here is the world's: a
+    proxy may know it."""
+    try:
+        found = socket.getaddrinfo(host, None) if host else []
+    except (OSError, UnicodeError):
+        found = []
+    return min((_distance_of(str(entry[4][0])) for entry in found), default=_WORLD)
+
+
+def _distance_of(number: str) -> int:
+    place = ipaddress.ip_address(number)
+    if place.is_loopback or place.is_link_local or place.is_unspecified:
+        return _MACHINE
+    return _WORLD if place.is_global else _NETWORK
 
 
 def _refusal(answer: httpx.Response, path: str) -> GitHubError:

@@ -32,13 +32,13 @@ def post_review(client: Client, place: PullPlace, payload: Json) -> bool:
     comments = not_posted_yet(payload["comments"], own_comments.threads(client, place))
     path = f"{place.path}/reviews"
     try:
-        client.post(path, payload | {"comments": comments})
+        client.post(path, payload | {"comments": comments}, key="id")
     except GitHubError as error:
         # GitHub refuses the whole review for one comment on a line that it does not show.
         if error.status != UNPROCESSABLE or not comments:
             raise
         body = _with_comments(payload["body"], comments)
-        client.post(path, payload | {"comments": [], "body": body})
+        client.post(path, payload | {"comments": [], "body": body}, key="id")
     return True
 
 

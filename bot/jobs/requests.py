@@ -48,9 +48,10 @@ def account_id(written: Mapping[str, Any]) -> int:
 
 
 def partition(repository: str, number: int, author: int) -> str:
-    """What goes one after the other: the work of one account in a repository, or that of one pull
-    request where the account is not known."""
-    return f"{repository}@{author}" if author else f"{repository}#{number}"
+    """What goes one after the other: the work of one account in all repositories of an owner, whose
+    installation has one limit, or that of one pull request where the account is not known."""
+    owner = repository.split("/")[0]
+    return f"{owner}@{author}" if author else f"{repository}#{number}"
 
 
 @dataclass(frozen=True)

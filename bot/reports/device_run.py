@@ -20,6 +20,7 @@ class SourceBuild:
     """One source: its library, or why there is none. `ops` are the ops that it registers.
 
     `interpreted` says that it needs none: Triton kernels are run by Triton's interpreter.
+    `modules` name the Python module that the library is, if it is one.
     """
 
     path: str
@@ -28,6 +29,7 @@ class SourceBuild:
     ops: tuple[str, ...]
     compiled_now: bool
     interpreted: bool = False
+    modules: tuple[str, ...] = ()
 
     @property
     def is_ready(self) -> bool:
@@ -50,15 +52,30 @@ class SideBuild:
     @property
     def libraries(self) -> dict[str, list[str]]:
         """The ops of each library, by its path."""
-        return {source.library: list(source.ops) for source in self.sources if source.library}
+        ops: dict[str, list[str]] = {}
+        for source in self.sources:
+            if source.library:
+                ops.setdefault(source.library, []).extend(source.ops)
+        return ops
+
+    @property
+    def modules(self) -> dict[str, str]:
+        """The library of each Python module, or nothing where it was not built."""
+        return {name: source.library for source in self.sources for name in source.modules}
+
+    @property
+    def module_libraries(self) -> list[str]:
+        """The libraries that are Python modules."""
+        return sorted(set(self.modules.values()) - {""})
 
     @property
     def refusals(self) -> dict[str, str]:
-        """Why an op is not there."""
+        """Why an op or a module is not there."""
         reasons = {}
         for source in self.sources:
             if not source.is_ready:
-                reasons.update(dict.fromkeys(source.ops, source.refusal))
+                names = (*source.ops, *source.modules)
+                reasons.update(dict.fromkeys(names, source.refusal))
         return reasons
 
     def source_of(self, ops: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ import hashlib
 import secrets
 import time
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlencode
 
 import httpx
@@ -95,7 +96,11 @@ class Access:
             return None
         if not secrets.compare_digest(begun.browser.encode(), browser.encode("utf-8", "replace")):
             return None
-        person = await _exchange_code(self.oauth, code, begun.verifier)
+        try:
+            person = await _exchange_code(self.oauth, code, begun.verifier)
+        except (httpx.HTTPError, ValueError):
+            # GitHub is away, or what answers is not GitHub.
+            return None
         if person is None:
             return None
         token, login = person
@@ -126,8 +131,11 @@ class Access:
             if time.monotonic() - asked <= _ASKED_AGAIN:
                 return answer
         url = f"{self.oauth.api_url}/repos/{repository}"
-        async with httpx.AsyncClient(timeout=10) as client:
-            reply = await client.get(url, headers=_headers(session.token))
+        try:
+            async with httpx.AsyncClient(timeout=10) as client:
+                reply = await client.get(url, headers=_headers(session.token))
+        except httpx.HTTPError:
+            return False
         answer = reply.status_code == 200
         session.answers[repository] = (time.monotonic(), answer)
         return answer
@@ -173,13 +181,21 @@ async def _exchange_code(oauth: OAuth, code: str, verifier: str) -> tuple[str, s
         answer = await client.post(url, data=form, headers={"Accept": "application/json"})
         if answer.status_code != 200:
             return None
-        token = answer.json().get("access_token")
+        token = _object(answer).get("access_token")
         if not token:
             return None
         user = await client.get(f"{oauth.api_url}/user", headers=_headers(token))
     if user.status_code != 200:
         return None
-    return token, str(user.json().get("login", ""))
+    return str(token), str(_object(user).get("login", ""))
+
+
+def _object(answer: httpx.Response) -> dict[str, Any]:
+    """Raises `ValueError` where the answer is no object in JSON."""
+    data = answer.json()
+    if not isinstance(data, dict):
+        raise ValueError("no object")
+    return data
 
 
 def _headers(token: str) -> dict[str, str]:

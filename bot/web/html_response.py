@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.i18n.catalog import LANGUAGES
 from bot.reports.html import PAGES, words_for
@@ -25,9 +26,26 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "private, no-cache",
 }
+_RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 _COOKIE = "specbot_lang"
 _MOST_LANGUAGES = 20
 _YEAR = 365 * 24 * 3600
+
+
+def with_headers(app: ASGIApp) -> ASGIApp:
+    """The app, whose every answer has `HEADERS`: also those that no page of ours wrote."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                written = {name for name, _ in message["headers"]}
+                more = [header for header in _RAW_HEADERS if header[0] not in written]
+                message = {**message, "headers": [*message["headers"], *more]}
+            await send(message)
+
+        await app(scope, receive, send_with_headers)
+
+    return answer
 
 
 def language(request: Request) -> str:

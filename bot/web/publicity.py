@@ -17,7 +17,7 @@ _log = structlog.get_logger("specbot.web")
 _METADATA = {"metadata": "read"}
 # Seconds.
 ASKED_AGAIN = 60.0
-# Where GitHub does not answer, what it said last holds so long.
+# Where GitHub does not answer, what it said last holds so long; it is asked again after a minute.
 _HOLDS = 600.0
 
 
@@ -31,19 +31,26 @@ class Publicity:
         self._close = close
         self._lock = threading.Lock()
         self._public_at: dict[str, float] = {}
+        self._silent_since: dict[str, float] = {}
 
     def is_public(self, name: str) -> bool:
         """Whether everybody may see the repository, as GitHub said within the last minute."""
         now = time.monotonic()
         with self._lock:
             said = self._public_at.get(name)
+            silent = self._silent_since.get(name)
         if said is not None and now - said <= ASKED_AGAIN:
             return True
+        holds = said is not None and now - said <= _HOLDS
+        if silent is not None and now - silent <= ASKED_AGAIN:
+            return holds
         try:
             public = self._ask(name)
         except GitHubError as error:
             _log.warning("nobody says who may see it", repository=name, error=str(error))
-            return said is not None and now - said <= _HOLDS
+            with self._lock:
+                self._silent_since[name] = time.monotonic()
+            return holds
         with self._lock:
             if public:
                 self._public_at[name] = now

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from anyio import CapacityLimiter, to_thread
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -25,6 +26,7 @@ from checks.registry import RULES, rule
 
 # Of a search, in characters.
 _LONGEST = 200
+_QUESTIONS_AT_ONCE = 8
 # Seconds between two looks at CI that runs.
 _REFRESH = 30
 _HEADING = re.compile(r'<h2 id="([^"]*)"[^>]*>(.*?)</h2>')
@@ -70,6 +72,8 @@ class Pages:
         self._publicity = publicity
         self._store = store
         self._access = access
+        # Questions to GitHub, which may be slow: who waits for one takes no thread from others.
+        self._asking = CapacityLimiter(_QUESTIONS_AT_ONCE)
         self._statistics = StatisticsReader(store)
         self._commit_jobs = CommitJobs(store.engine)
 
@@ -85,7 +89,7 @@ class Pages:
             waiting=_known_or(params.get("waiting", ""), _WAITING),
             page=_page_number(params.get("page", "1")),
         )
-        await run_in_threadpool(self._close_what_is_private)
+        await to_thread.run_sync(self._close_what_is_private, limiter=self._asking)
         board = await run_in_threadpool(self._store.board, query, self._access.readable(request))
         choices = {"state": _STATES, "verdict": _VERDICTS, "ci": _CI, "waiting": _WAITING}
         return self._page(request, "board.html", board=board, wanted=query, choices=choices)
@@ -144,7 +148,9 @@ class Pages:
         pull = await run_in_threadpool(self._store.pull, repository, number)
         if pull is None:
             return None
-        public = not pull.private and await run_in_threadpool(self._is_public, repository)
+        public = not pull.private and await to_thread.run_sync(
+            self._is_public, repository, limiter=self._asking
+        )
         if not public and not await self._access.may_read(request, repository):
             return None
         return pull

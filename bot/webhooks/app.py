@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 from collections.abc import Mapping, Sequence
@@ -9,10 +10,10 @@ from typing import Any
 
 import sqlalchemy as sa
 import structlog
+from anyio import CapacityLimiter, to_thread
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import SecretStr
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -28,6 +29,8 @@ _log = structlog.get_logger("specbot.web")
 # GitHub's are GUIDs; what is longer is not GitHub's and would not fit its column.
 _LONGEST_NAME = 64
 _LARGEST_NUMBER = (1 << 63) - 1
+# Seconds for the whole body. GitHub itself waits ten for the answer.
+_LONGEST_UPLOAD = 20.0
 
 
 class RefusedRequest(Exception):
@@ -52,6 +55,8 @@ def application(
     `with_metrics`: they are served here, and not at a port of their own.
     """
     batch = DeliveryBatch(store)
+    # Of its own, and one: whoever asks for pages keeps no probe waiting, nor probes each other.
+    probing = CapacityLimiter(1)
 
     async def webhook(request: Request) -> Response:
         try:
@@ -72,13 +77,15 @@ def application(
         except RefusedRequest as refusal:
             metrics.DELIVERIES.labels("refused").inc()
             _log.warning("webhook refused", reason=refusal.reason)
-            return JSONResponse({"error": refusal.reason}, refusal.status)
+            # What is left of the body is not waited for.
+            end = {"connection": "close"}
+            return JSONResponse({"error": refusal.reason}, refusal.status, headers=end)
         metrics.DELIVERIES.labels(outcome).inc()
         return JSONResponse({"outcome": outcome}, 202)
 
     async def ready(_: Request) -> Response:
         try:
-            await run_in_threadpool(store.check_writing)
+            await to_thread.run_sync(store.check_writing, limiter=probing)
         except (sa.exc.SQLAlchemyError, OSError):
             return JSONResponse({"ready": False}, 503)
         return JSONResponse({"ready": True})
@@ -101,15 +108,18 @@ def application(
 
 
 async def _body(request: Request, largest: int) -> bytes:
-    """The raw body, read no further than `largest`."""
+    """The raw body, read no further than `largest` and no longer than `_LONGEST_UPLOAD`."""
     body = bytearray()
     try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > largest:
-                raise RefusedRequest(413, "too large")
+        async with asyncio.timeout(_LONGEST_UPLOAD):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > largest:
+                    raise RefusedRequest(413, "too large")
     except ClientDisconnect:
         raise RefusedRequest(400, "cut off") from None
+    except TimeoutError:
+        raise RefusedRequest(408, "too slow") from None
     return bytes(body)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
 
 from bot.db.deliveries import Store
 from bot.jobs.requests import Delivery
@@ -25,6 +25,8 @@ class DeliveryBatch:
     """Stores deliveries of one event loop in the order they come."""
 
     store: Store
+    # Pages wait for GitHub in the threads that all share.
+    _thread: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))
     _waiting: list[tuple[Delivery, asyncio.Future[bool]]] = field(default_factory=list)
     _task: asyncio.Task[None] | None = None
 
@@ -46,7 +48,7 @@ class DeliveryBatch:
     async def _store(self, batch: Sequence[tuple[Delivery, asyncio.Future[bool]]]) -> None:
         deliveries = [delivery for delivery, _ in batch]
         try:
-            are_new = await run_in_threadpool(self.store.receive, deliveries)
+            are_new = await to_thread.run_sync(self.store.receive, deliveries, limiter=self._thread)
         except (sa.exc.SQLAlchemyError, ValueError, OverflowError, TypeError) as error:
             # A driver says in its own way that it cannot write a number or a character.
             await self._store_apart(batch, error)

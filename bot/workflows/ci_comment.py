@@ -173,5 +173,5 @@ def write_comment(
             return False
         client.patch(f"{path}/comments/{comment['id']}", {"body": body})
         return True
-    client.post(f"{path}/{pull.number}/comments", {"body": body})
+    client.post(f"{path}/{pull.number}/comments", {"body": body}, key="id")
     return True

@@ -134,7 +134,8 @@ class Worker:
 
     def _every(self, seconds: float, task: Callable[[], None]) -> None:
         """Run `task` every so many seconds in a thread of its own. GitHub or the database being
-        away is no reason to end."""
+        away is no reason to end, nor is a mistake of ours: a worker whose heartbeat ended would
+        lose its work to another while it does it."""
 
         def loop() -> None:
             stopped = False
@@ -143,6 +144,9 @@ class Worker:
                     task()
                 except (GitHubError, sa.exc.SQLAlchemyError) as error:
                     _log.warning("a periodic task failed", error=str(error))
+                except Exception:
+                    # The edge of this thread.
+                    _log.exception("a periodic task broke")
                 stopped = self._stop.wait(seconds)
 
         thread = threading.Thread(target=loop, daemon=True)

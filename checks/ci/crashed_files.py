@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from checks.ci.log_ranges import LineRange, read_ranges
 from checks.ci.report import LogLine
+from checks.ci.running_tests import running_test
 
 Sightings = Mapping[str, Sequence[LogLine]]
 
@@ -19,7 +20,6 @@ Sightings = Mapping[str, Sequence[LogLine]]
 _BEFORE, _AFTER = 400, 300
 _BANNER = re.compile(r"(?i)test failed: (?P<path>\S{1,300}\.py)")
 _STARTED = re.compile(r"^(?P<node>\S{1,400}?\.py::\S{1,400})(?P<rest>.{0,200})$")
-_ENDED = re.compile(r"\b(?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS|RERUN)\b")
 _RULE_OFF = re.compile(r"^={40,300}$")
 
 
@@ -28,7 +28,7 @@ class FailedFile:
     """A file that a script called failed.
 
     `before` are the lines of its session, `after` those that the script printed below its banner.
-    `running` is the test that had begun and did not end, if any.
+    `running` is the test that was running when the session ended, if one is known.
     """
 
     path: str
@@ -38,14 +38,10 @@ class FailedFile:
 
     @property
     def running(self) -> str:
-        node = ""
-        for line in self.before:
-            started = _STARTED.match(line.text)
-            if started is not None:
-                node = "" if _ENDED.search(started["rest"]) else started["node"]
-            elif _ENDED.match(line.text.strip()):
-                node = ""
-        return node
+        if not self.before:
+            return ""
+        found = running_test(self.before, self.before[-1])
+        return found.name if found is not None else ""
 
     @property
     def text(self) -> str:

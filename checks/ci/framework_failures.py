@@ -1,17 +1,18 @@
 """Failed tests that other frameworks name in a log: gtest, ctest, unittest, go, cargo, nextest,
-bazel.
+bazel, jest, vitest, Boost, lit.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from checks.ci.log_ranges import LineRange, read_ranges
 from checks.ci.pytest_sessions import SessionFailure
 from checks.ci.report import LogLine
+from checks.ci.running_tests import leaf_names
 
 Sightings = Mapping[str, Sequence[LogLine]]
 
@@ -30,7 +31,8 @@ _OUTPUT_FAILED = re.compile(
 class _Shape:
     """How a framework names a failed test, and where it tells why.
 
-    `before` and `after` are lines around the name; `begins` and `ends` cut them.
+    `before` and `after` are lines around the name; `begins` and `ends` cut them. `tells`: the
+    forms of the line that says why, the surest first; of one form the last line counts.
     """
 
     name: re.Pattern[str]
@@ -38,8 +40,10 @@ class _Shape:
     after: int
     begins: re.Pattern[str] | None = None
     ends: re.Pattern[str] | None = None
+    tells: tuple[re.Pattern[str], ...] = ()
 
 
+_TESTIFY_ERROR = re.compile(r"^\s{1,40}Error:\s{1,20}(?P<said>\S.{0,1000})$")
 _SHAPES = (
     _Shape(  # gtest tells first, then names
         re.compile(
@@ -55,6 +59,26 @@ _SHAPES = (
         after=12,
         begins=re.compile(r"^\s{0,16}(?:=== RUN|--- (?:PASS|FAIL))"),
         ends=re.compile(r"^\s{0,16}(?:--- (?:PASS|FAIL)|FAIL\b|ok\s|=== RUN)"),
+        tells=(
+            _TESTIFY_ERROR,
+            re.compile(r"^\s{1,40}[\w./-]{1,200}\.go:\d{1,7}: (?P<said>\S.{0,1000})$"),
+        ),
+    ),
+    _Shape(  # testify, where go's own line is cut off
+        re.compile(r"^\s{1,40}Test:  \s{0,20}(?P<name>Test\S{1,300})$"),
+        before=12,
+        after=0,
+        begins=re.compile(r"^\s{1,40}Error Trace:"),
+        tells=(_TESTIFY_ERROR,),
+    ),
+    _Shape(  # Boost
+        re.compile(
+            r"^[^\s:]{1,300}(?: location)?\(\d{1,7}\): (?:fatal )?error: in "
+            r"\"(?P<name>[^\"]{1,300})\": "
+        ),
+        before=0,
+        after=0,
+        tells=(re.compile(r"^.{1,330}error: in \"[^\"]{1,300}\": (?P<said>\S.{0,1000})$"),),
     ),
     _Shape(  # unittest
         re.compile(
@@ -86,12 +110,29 @@ _SHAPES = (
         after=30,
         ends=re.compile(r"^\s{1,12}(?:PASS|FAIL|SIGSEGV|SIGABRT|TIMEOUT) \["),
     ),
+    _Shape(  # jest
+        re.compile(r"^\s{0,6}● (?P<name>\S.{0,300}? › .{1,300})$"),
+        before=0,
+        after=20,
+        ends=re.compile(r"^\s{0,6}● |^(?:PASS|FAIL) |^Test Suites:|^\s{1,8}(?:>\s)?\d{1,6} \|"),
+        tells=(re.compile(r"^ {4}(?P<said>(?:\w{0,60}Error: |expect\(|thrown: ).{0,1000})$"),),
+    ),
+    _Shape(  # vitest
+        re.compile(r"^\s{0,6}FAIL  (?P<name>\S{1,300}\.\w{2,4} > .{1,300})$"),
+        before=0,
+        after=20,
+        ends=re.compile(r"^\s{0,6}(?:FAIL |❯ |⎯|Test Files)"),
+        tells=(re.compile(r"^(?P<said>\w{0,60}Error: .{1,1000})$"),),
+    ),
 )
 # Lists at the end of a run, which name and do not tell why. ctest's counts where the run's own
 # lines are not in the log, bazel's where no framework below it named its tests.
 _OF_CTEST = re.compile(
     r"^\s{0,20}\d+ - (?P<name>\S{1,200}) \((?:[A-Z]\w{1,20}|[A-Z]\w{1,20} \w{1,20})\)"
 )
+_OF_LIT = re.compile(r"^  (?P<name>\S{1,100} :: \S{1,300})$")
+_LIT_LIST = re.compile(r"^(?P<kind>[A-Z][A-Za-z ]{2,30}) Tests \(\d{1,7}\):$")
+_LIT_FAILED = frozenset({"Failed", "Timed Out", "Unresolved", "Unexpectedly Passed"})
 _OF_BAZEL = re.compile(r"^(?P<name>//\S{1,200})\s{1,80}(?:FAILED|TIMEOUT) in \d")
 
 
@@ -104,17 +145,26 @@ def framework_failures(stream: BinaryIO, sightings: Sightings) -> Iterator[Sessi
             if match is not None:
                 named.setdefault(match["name"].strip(), (line, shape))
                 break
-    parents = {name for name in named if any(other.startswith(f"{name}/") for other in named)}
-    leaves = [name for name in named if name not in parents][:_MOST]
+    leaves = leaf_names(named)[:_MOST]
     outputs = _outputs(sightings)
     ranges = [_output_range(outputs[n]) if n in outputs else _range(*named[n]) for n in leaves]
     for name, lines in zip(leaves, read_ranges(stream, ranges), strict=True):
         line, shape = named[name]
         told = _up_to_end(lines) if name in outputs else _cut(lines, line, shape)
-        yield SessionFailure(name, "", told, line)
+        yield SessionFailure(name, _said(told, shape), told, line)
     if not leaves:
         yield from _of_quiet_cargo(stream, outputs)
         yield from _of_lists(sightings)
+
+
+def _said(told: tuple[LogLine, ...], shape: _Shape) -> str:
+    """Why the test failed, in one line; empty where the framework has no form for that."""
+    for form in shape.tells:
+        for line in reversed(told):
+            match = form.match(line.text)
+            if match is not None:
+                return match["said"]
+    return ""
 
 
 def _of_quiet_cargo(stream: BinaryIO, outputs: Mapping[str, LogLine]) -> Iterator[SessionFailure]:
@@ -128,10 +178,11 @@ def _of_quiet_cargo(stream: BinaryIO, outputs: Mapping[str, LogLine]) -> Iterato
 
 
 def _of_lists(sightings: Sightings) -> Iterator[SessionFailure]:
-    """The tests that only a list at the end names: ctest's, else bazel's."""
-    for pattern in (_OF_CTEST, _OF_BAZEL):
+    """The tests that only a list at the end names: ctest's, else lit's, else bazel's."""
+    lines = sightings.get("framework-failure", ())
+    for pattern, named in ((_OF_CTEST, lines), (_OF_LIT, _lit_failures(lines)), (_OF_BAZEL, lines)):
         found: dict[str, LogLine] = {}
-        for line in sightings.get("framework-failure", ()):
+        for line in named:
             match = pattern.match(line.text)
             if match is not None:
                 found.setdefault(match["name"], line)
@@ -139,6 +190,19 @@ def _of_lists(sightings: Sightings) -> Iterator[SessionFailure]:
             for name, line in list(found.items())[:_MOST]:
                 yield SessionFailure(name, "", (), line)
             return
+
+
+def _lit_failures(lines: Iterable[LogLine]) -> list[LogLine]:
+    """The lines of lit's lists of tests that did not do as they should: it has others too."""
+    failed = []
+    is_failed = False
+    for line in lines:
+        heading = _LIT_LIST.match(line.text)
+        if heading is not None:
+            is_failed = heading["kind"] in _LIT_FAILED
+        elif is_failed:
+            failed.append(line)
+    return failed
 
 
 def _outputs(sightings: Sightings) -> dict[str, LogLine]:

@@ -129,8 +129,8 @@ def _merge_failures(
 
     With structured results, a failure of the whole job counts only where the job died of it.
     """
-    logged_tests = {failure.test: failure for failure in from_log if failure.test}
-    of_job = [failure for failure in from_log if not failure.test]
+    of_job = [failure for failure in from_log if failure.began or not failure.test]
+    logged_tests = {failure.test: failure for failure in from_log if failure not in of_job}
     if not tests:
         return (*of_job, *logged_tests.values())
     merged = []

@@ -66,7 +66,11 @@ class LinePrefilter:
         columns: list[Ints] = []
         for index, literals in enumerate(self._rules):
             lines, positions = _lines_of_rule(hits, literals)
+            if not len(lines):
+                continue
             columns.append(np.stack((lines, positions, np.full(len(lines), index))))
+        if not columns:
+            return
         table = np.concatenate(columns, axis=1)
         from_end = np.argsort(table[0], kind="stable")[::-1]
         rows = zip(*table[:, from_end].tolist(), strict=True)

@@ -48,7 +48,9 @@ _LAYER = re.compile(
             # Kubernetes jobs, MPI operators: `llama-train-worker-1: `
             r"[a-z][a-z0-9]{0,30}(?:-[a-z0-9]{1,30}){1,8}-\d{1,4}:\s{1,2}(?=\S)",
             # BuildKit: `#55 12.3 `, `#55 ERROR: `, and its excerpt at the end (`0.512 E: ...`)
-            r"#\d{1,4} (?:\d{1,6}\.\d{1,3} )?|\d{1,6}\.\d{2,4} (?=\S)",
+            r"#\d{1,4} (?:\d{1,6}\.\d{1,3} )?|\d{1,6}\.\d{2,4} (?=\S)|\d{3,6}\.\d (?=\s{0,40}\S)",
+            # Spack's excerpt of a build's log, where it marks errors
+            r"\s{1,4}>> \d{1,7}\s{2,8}(?=\S)",
             # vLLM's logger: `ERROR 05-06 18:35:46 [core.py:790] `
             r"(?:ERROR|CRITICAL|FATAL) \d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})? "
             r"\[?[\w./\-]{1,100}:\d{1,6}\]\s?",

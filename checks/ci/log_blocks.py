@@ -14,6 +14,8 @@ from checks.ci.line_prefixes import strip_prefixes
 BLOCK = 2 << 20
 # What a rule is tried on. A longer line is cut around the place that made it a candidate.
 LONGEST = 2000
+# Bytes by which UTF-16 is known without its mark.
+_UTF16_SHOWN = 32
 
 _ANSI = re.compile(
     rb"\x1b(?:\[[0-9;:?<=>]{0,40}[ -/]{0,4}[@-~]"  # CSI: colours, cursor
@@ -67,11 +69,24 @@ def uncoloured(data: bytes) -> bytes:
 
 def _utf8_chunks(stream: BinaryIO, size: int) -> Iterator[bytes]:
     chunk = stream.read(size)
-    is_utf16 = chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    encoding = _utf16(chunk)
+    decoder = codecs.getincrementaldecoder(encoding or "utf-8")("replace")
     while chunk:
-        yield decoder.decode(chunk).encode("utf-8", "replace") if is_utf16 else chunk
+        yield decoder.decode(chunk).encode("utf-8", "replace") if encoding else chunk
         chunk = stream.read(size)
+
+
+def _utf16(chunk: bytes) -> str:
+    """The kind of UTF-16 that a log begins with, empty where it is none.
+
+    PowerShell writes it. Where its mark is cut off, every second byte of a console's text is zero.
+    """
+    if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    start = chunk[:_UTF16_SHOWN]
+    if len(start) == _UTF16_SHOWN and not any(start[1::2]) and all(start[::2]):
+        return "utf-16-le"
+    return ""
 
 
 def text(raw: bytes) -> str:

@@ -13,10 +13,11 @@ from checks.ci.crashed_files import FailedFile, failed_files
 from checks.ci.explaining_lines import naming_line, own_word
 from checks.ci.frames import frames
 from checks.ci.framework_failures import framework_failures
-from checks.ci.log_ranges import lines_between
+from checks.ci.log_ranges import lines_between, read_ranges
 from checks.ci.observed_failures import MOST_LINES, ObservedFailure, observe_failed_test
 from checks.ci.pytest_sessions import SessionFailure, is_same_file, session_failures
 from checks.ci.report import Category, LogLine
+from checks.ci.running_tests import running_test, wanted_lines
 
 # Lines around the key line that are kept.
 BEFORE, AFTER = 40, 12
@@ -29,6 +30,19 @@ _BARE = frozenset({"", "AssertionError"})
 _TOLD_BY_LISTS = frozenset({Category.TEST_FAILURE, Category.UNKNOWN})
 # What one test may die of while the job's script goes on with the next.
 _OF_ONE_TEST = frozenset({Category.SIGNAL, Category.TIMEOUT, Category.HANG, Category.UNKNOWN})
+# What ends the process in which tests run, or their time.
+_DEATHS = frozenset(
+    {
+        Category.SIGNAL,
+        Category.HOST_OOM,
+        Category.TIMEOUT,
+        Category.HANG,
+        Category.DEVICE_ERROR,
+        Category.DEVICE_OOM,
+    }
+)
+# What ends the test in whose thread it is.
+_ENDS_A_TEST = frozenset({"rust-panic"})
 
 
 def failures_in_log(
@@ -45,7 +59,10 @@ def failures_in_log(
         return tests, scanned
     if tests and not _killed_job(top, tests, scanned) and not _explains_all(top, tests):
         return tests, scanned
-    return (_failed_job(stream, scanned, top), *tests), scanned
+    failed_job = _failed_job(stream, scanned, top)
+    if not tests or top.rule.job:
+        failed_job = _with_running_test(stream, failed_job, top)
+    return (failed_job, *tests), scanned
 
 
 def _explains_all(top: Match, tests: tuple[ObservedFailure, ...]) -> bool:
@@ -93,6 +110,21 @@ def _failed_job(stream: BinaryIO, scanned: Scan, top: Match) -> ObservedFailure:
         same_rule=tuple(line.text for line in scanned.sightings.get(top.rule.name, ())),
         named=naming_line(scanned, around),
     )
+
+
+def _with_running_test(
+    stream: BinaryIO, failed_job: ObservedFailure, top: Match
+) -> ObservedFailure:
+    """The death of a process with the test that was running in it, where one was."""
+    is_silent = top.rule.category is Category.UNKNOWN and top.rule.job
+    ends_test = failed_job.category in _DEATHS or top.rule.name in _ENDS_A_TEST
+    if not ends_test and not is_silent:
+        return failed_job
+    (lines,) = read_ranges(stream, [wanted_lines(top.line)])
+    running = running_test(lines, top.line)
+    if running is None:
+        return failed_job
+    return replace(failed_job, test=running.name, began=running.line)
 
 
 def _category(top: Match, scanned: Scan) -> Category:

@@ -51,6 +51,7 @@ class Reason(StrEnum):
     RULE = "reason-rule"  # rule, category; with a line
     JUNIT = "reason-junit"  # test; the structured result says so
     NAMED = "reason-named"  # -; with the line in which the log names the failure itself
+    RUNNING = "reason-running"  # -; with the line that shows that the test was running
     # finding, expression, value, exception; with the fixture's location
     PREDICTED = "reason-predicted"
     # finding, what; the review showed that the change reaches this test's baseline

@@ -15,6 +15,8 @@ MOST_LINES = 10
 _VAGUE = frozenset(
     {"exit", "error-line", "shell", "killed", "make", "ninja", "exit-timeout", "cancelled", "git"}
 )
+# Rules whose line only names a test: what its framework says of it tells more.
+_NAMING = frozenset({"unittest", "other-test-failure"})
 # Compilers of which a test that ran may tell, such as a documentation test: the test failed.
 _COMPILED_BY_TEST = frozenset({"rust-go-compiler", "rust-compiler"})
 # What differs from run to run, and what stands for it in a signature.
@@ -55,7 +57,8 @@ class ObservedFailure:
     not from the log. `same_rule`: all lines of a rule that keeps every one. `unusual`: lines that
     nothing explains, as a guess; `compared` with a log of the job that passed, and with
     `earlier_logs` others, of which `in_earlier_logs` had the most usual of them. `named`: where the
-    log names the failure itself, such as in a summary.
+    log names the failure itself, such as in a summary. `began`: where it shows that the test was
+    running when the job died.
     """
 
     category: Category
@@ -75,6 +78,7 @@ class ObservedFailure:
     earlier_logs: int = 0
     in_earlier_logs: int = 0
     named: LogLine | None = None
+    began: LogLine | None = None
 
     @property
     def signature(self) -> str:
@@ -176,14 +180,15 @@ def _error_of_test(message: str, traceback: str, top: Match | None) -> str:
     traceback, its last assertion, the line that the rule took, or the summary.
     """
     error = _last_error(message, traceback)
-    from_rule = top.line.text.removeprefix("E").strip() if top is not None else ""
+    from_rule = top.line.text.removeprefix("E  ").strip() if top is not None else ""
     if top is not None and top.rule.category not in _PLAIN:
         explains = error and top.rule.match(error) is None
         if explains or not error:
             return from_rule[:_LONGEST_ERROR]
     if error:
         return error
-    if from_rule:
+    names_only = top is not None and top.rule.name in _NAMING and message
+    if from_rule and not names_only:
         return from_rule[:_LONGEST_ERROR]
     for line in message.split("\n"):
         if line.strip():

@@ -32,6 +32,8 @@ _RESULT = re.compile(
 _PROGRESS = re.compile(r"^(?P<node>\S{1,400}?\.py::\S{1,400})")
 _NOT_COLLECTED = re.compile(r"^ERROR (?P<path>\S{1,300}\.py)(?: - (?P<message>.{0,1500}))?$")
 _TEST_FILE = re.compile(r"^(?:E\s{1,40})?(?P<path>[\w./\\-]{1,300}\.py):\d{1,7}:")
+# pytest-xdist heads the crash of a worker with the file alone.
+_CRASHED = re.compile(r"^worker '\w{1,20}' crashed while running '(?P<node>[^']{1,800})'$")
 _INSTALLED = re.compile(r"(?:site|dist)-packages/")
 _NEXT = re.compile(r"^(?:FAILED|ERROR|=|!|\d{1,7} (?:failed|passed))")
 _LONGEST_MESSAGE = 12
@@ -71,7 +73,8 @@ def session_failures(stream: BinaryIO, sightings: Sightings) -> Iterator[Session
     """What failed in all sessions, each test once, in the order of the log."""
     results = list(_results(sightings))
     headings = _headings(sightings)
-    results_of = [_result_of(heading, results) for heading in headings]
+    by_name = _by_name(results)
+    results_of = [_result_of(heading, by_name) for heading in headings]
     ranges = _ranges(headings, results_of, sightings)
     given: set[str] = set()
     tracebacks = zip(headings, results_of, read_ranges(stream, ranges), strict=True)
@@ -211,16 +214,28 @@ def _from_traceback(
         return SessionFailure(heading.name, "", lines, heading.line, collected=False)
     if result is not None:
         return SessionFailure(result.node, result.message, lines, heading.line)
+    crashed = next((match for line in lines if (match := _CRASHED.match(line.text))), None)
+    if crashed is not None:
+        return SessionFailure(crashed["node"], "", lines, heading.line)
     path = _last_test_file(lines)
     node = "::".join([path, *heading.name.split(".")]) if path else heading.name
     return SessionFailure(node, "", lines, heading.line)
 
 
-def _result_of(heading: _Heading, results: list[_Result]) -> _Result | None:
+def _by_name(results: Iterable[_Result]) -> dict[str, list[_Result]]:
+    """The results by each name that a heading may have, in the order of the log."""
+    by_name: dict[str, list[_Result]] = {}
+    for result in results:
+        for name in {result.name, result.node}:
+            by_name.setdefault(name, []).append(result)
+    return by_name
+
+
+def _result_of(heading: _Heading, by_name: Mapping[str, list[_Result]]) -> _Result | None:
     """The next line that names this test; else the last one before."""
     if not heading.collected:
         return None
-    same = [result for result in results if heading.name in (result.name, result.node)]
+    same = by_name.get(heading.name, [])
     after = [result for result in same if result.line.number > heading.line.number]
     if after:
         return after[0]

@@ -102,6 +102,8 @@ def _failure(case: AttributionInput, attribution: Attribution) -> Failure:
         evidence.append(_classification(observed))
     if observed.named is not None and observed.error not in observed.named.text:
         evidence.append(Evidence(Message(Reason.NAMED), line=observed.named))
+    if observed.began is not None:
+        evidence.append(Evidence(Message(Reason.RUNNING), line=observed.began))
     return Failure(
         category=observed.category,
         cause=attribution.cause,
@@ -135,18 +137,17 @@ def _main_failure(failures: list[Failure], observed: tuple[ObservedFailure, ...]
     """The failure that speaks for the job: what killed the whole job, then by cause, then the
     surest.
     """
-    deadly_rules = {failure.rule for failure in observed if failure.whole_job}
 
-    def rank(failure: Failure) -> tuple[bool, int, int, bool]:
-        killed_job = not failure.test and failure.rule in deadly_rules
+    def rank(pair: tuple[Failure, ObservedFailure]) -> tuple[bool, int, int, bool]:
+        failure, seen = pair
         # Where that has no known cause, the results of the tests still matter more.
-        explains_all = killed_job and failure.cause is not Cause.UNKNOWN
+        explains_all = seen.whole_job and failure.cause is not Cause.UNKNOWN
         cause = _SPEAKS_FIRST.index(failure.cause)
         # A device that failed tells more than an assertion that did.
         is_plain = failure.category is Category.TEST_FAILURE
         return (not explains_all, cause, _SUREST_FIRST.index(failure.confidence), is_plain)
 
-    return min(failures, key=rank)
+    return min(zip(failures, observed, strict=False), key=rank)[0]
 
 
 def _lines_of_all(main: Failure, failures: list[Failure]) -> tuple[LogLine, ...]:

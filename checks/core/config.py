@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from checks.core.config_tables import ConfigError, nearest_name, override
+from checks.core.config_tables import ConfigError, override
+from checks.core.near_names import nearest_name
 from checks.core.tree import Tree
 
 FILE = ".specbot.toml"

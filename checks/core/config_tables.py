@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
+
+from checks.core.near_names import nearest_name
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -89,9 +90,3 @@ def _table(value: Any, name: str) -> dict[str, Any]:
 
 def _unknown_key(name: str, key: str, known: Iterable[str]) -> ConfigError:
     return ConfigError("unknown", key=name, nearest=nearest_name(key, known))
-
-
-def nearest_name(word: str, known: Iterable[str]) -> str:
-    """The name in `known` that is most like `word`; empty where `known` is."""
-    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=0.0)
-    return matches[0] if matches else ""

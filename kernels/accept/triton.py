@@ -6,7 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import after_another, wait_for_another
+from .._device import wait_for_another
+from .._hardware import after_another
 from .._launch import Launcher, cdiv
 
 # Requests per program. Each program sums the counts of the whole batch by itself, which costs less

@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from kernels.emulator.compiler import (
 )
 from kernels.emulator.discovery import hardware_of, tests_of
 from kernels.emulator.events import Events
+from kernels.emulator.extensions import extensions_of
+from kernels.emulator.importers import tests_of_extensions
 from kernels.emulator.wrappers import wrappers_of
 
 _PRELOADED = "SPECBOT_EMULATOR_PRELOADED"
@@ -81,18 +84,32 @@ def _build(job: dict[str, Any]) -> None:
         root,
         job["sources"],
         lambda build: events.write({"event": "source", **_plain(build)}),
+        lambda member: events.write({"event": "member", "path": member.source}),
     )
     if job["with_tests"]:
-        hardware = {op: hardware_of(build.source) for build in builds for op in build.ops}
-        for path, names in tests_of(root, hardware, wrappers_of(root, hardware)).items():
-            events.write({"event": "test", "path": path, "ops": names})
+        for path, names in _tests(root, builds).items():
+            events.write({"event": "test", "path": path, "ops": sorted(names)})
     events.write({"event": "end"})
+
+
+def _tests(root: Path, builds: Sequence[Build]) -> dict[str, set[str]]:
+    """The ops of what was built that each test file comes to."""
+    hardware = {op: hardware_of(build.source) for build in builds for op in build.ops}
+    found = tests_of(root, hardware, wrappers_of(root, hardware))
+    tests = {path: set(names) for path, names in found.items()}
+    bindings = {name for build in builds for name in build.modules}
+    chosen = [item for item in extensions_of(root) if item.binding in bindings]
+    for path, ops in tests_of_extensions(root, chosen).items():
+        if ops & set(hardware):
+            tests.setdefault(path, set()).update(ops & set(hardware))
+    return dict(sorted(tests.items()))
 
 
 def _mutate(job: dict[str, Any]) -> None:
     """Tell of the library of each text that the job gives one source."""
     events = Events(Path(job["events"]))
-    workshop = Workshop(find_toolchain(), Path(job["output"]))
+    caches = tuple(Path(path) for path in job["caches"])
+    workshop = Workshop(find_toolchain(), Path(job["output"]), caches)
     build_texts(
         workshop,
         Path(job["root"]),
@@ -111,6 +128,7 @@ def _plain(build: Build) -> dict[str, Any]:
         "refusal": build.refusal,
         "compiled_now": build.compiled_now,
         "interpreted": build.interpreted,
+        "modules": list(build.modules),
         "ops": list(build.ops),
     }
 

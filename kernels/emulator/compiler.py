@@ -11,17 +11,20 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
+from os.path import commonpath
 from pathlib import Path
+from threading import Lock
 
 from kernels.emulator.bindings import bindings_of
 from kernels.emulator.build_files import type_switches
 from kernels.emulator.discovery import hardware_of, registered_ops
+from kernels.emulator.extensions import Extension, bind_by_given_name, extensions_of
 from kernels.emulator.includes import SourceFiles, SourceRefused, collect
 from kernels.emulator.rewrite.text import UnbalancedBracket, closing, mask
 from kernels.emulator.torch_bindings import EXTENSION_NAME, TorchOp, ops_near, torch_ops_of
@@ -50,6 +53,8 @@ _FLAGS = (
     "-DPADDLE_ON_INFERENCE",
     "-DEMULATED_ON_CPU",
 )
+# What the builds of modules define where there is CUDA, by custom.
+_EXTENSION_SWITCHES = ("WITH_CUDA",)
 _TORCH = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](?:torch|ATen|c10)/", re.MULTILINE)
 _OPENED = re.compile(r"^\.+ (.+)$", re.MULTILINE)
 _ERROR = re.compile(r"^(.*?)(?::(\d+))?(?::\d+)?: (?:fatal )?error: (.*)$", re.MULTILINE)
@@ -100,7 +105,8 @@ class Toolchain:
 class Build:
     """What came of a source: its library, or why there is none. `key` names it by content.
 
-    `interpreted` says that it needs none: Triton kernels run as the Python that they are.
+    `interpreted` says that it needs none: Triton kernels run as the Python that they are. `modules`
+    are the names and the binding file of the extension that the library is, if it is one.
     """
 
     source: str
@@ -110,6 +116,7 @@ class Build:
     compiled_now: bool = False
     ops: tuple[str, ...] = ()
     interpreted: bool = False
+    modules: tuple[str, ...] = ()
 
 
 @cache
@@ -134,10 +141,10 @@ class Workshop:
     caches: tuple[Path, ...] = ()
     variant: Variant = Variant.PLAIN
 
-    def kept(self, key: str) -> Path | None:
-        """The library with this key, from an earlier build."""
+    def kept(self, name: str) -> Path | None:
+        """The library or object of this name, from an earlier build."""
         for folder in (self.output, *self.caches):
-            path = folder / f"{key}.so"
+            path = folder / name
             if path.is_file():
                 return path
         return None
@@ -160,7 +167,7 @@ def build_runtime(workshop: Workshop) -> Build:
         _digest_of("src"),
         _digest_of("include"),
     )
-    kept = workshop.kept(key)
+    kept = workshop.kept(f"{key}.so")
     if kept is not None:
         return Build("runtime", key, kept)
     library = workshop.output / f"{key}.so"
@@ -175,13 +182,21 @@ def build_runtime(workshop: Workshop) -> Build:
 
 
 def build_all(
-    workshop: Workshop, root: Path, sources: list[str], tick: Callable[[Build], None]
+    workshop: Workshop,
+    root: Path,
+    sources: list[str],
+    tick: Callable[[Build], None],
+    tick_of_member: Callable[[Build], None] = lambda _: None,
 ) -> list[Build]:
-    """A library of each source (paths relative to `root`), on all cores."""
+    """A library of each source (paths relative to `root`), on all cores; before that, the members
+    of modules."""
     names = Bindings.of(root)
+    objects = Objects(workshop, root, names)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for member in pool.map(objects.of, names.members_of(sources)):
+            tick_of_member(member)
         builds = []
-        for build in pool.map(lambda source: _build(workshop, root, source, names), sources):
+        for build in pool.map(lambda source: _build(objects, source), sources):
             tick(build)
             builds.append(build)
     return builds
@@ -190,38 +205,90 @@ def build_all(
 @dataclass(frozen=True)
 class Bindings:
     """What the repository says of a source elsewhere: the ops that are registered for Python and
-    for PyTorch, and what its build defines."""
+    for PyTorch, the modules that it is a part of, and what its build defines."""
 
     functions: dict[tuple[str, str], str]
     torch_ops: list[TorchOp]
     switches: list[str]
+    extensions: list[Extension]
 
     @classmethod
     def of(cls, root: Path) -> Bindings:
         """All of a repository's."""
-        return cls(bindings_of(root), torch_ops_of(root), type_switches(root))
+        return cls(bindings_of(root), torch_ops_of(root), type_switches(root), extensions_of(root))
+
+    def extension_of(self, source: str) -> Extension | None:
+        """The module that a source is a part of: of several the nearest."""
+        found = [extension for extension in self.extensions if source in extension.members]
+        return max(found, key=lambda item: len(commonpath([item.binding, source])), default=None)
+
+    def members_of(self, sources: Iterable[str]) -> list[str]:
+        """All files of the modules that one of the sources is a part of."""
+        members: set[str] = set()
+        for source in sources:
+            extension = self.extension_of(source)
+            if extension is not None:
+                members |= set(extension.members)
+        return sorted(members)
 
     def ops_of(self, source: str, text: str) -> tuple[str, ...]:
         """The ops that a source registers, with what `text_for` gives it."""
-        own = {op.name for op in self.torch_ops if op.path == source}
+        extension = self.extension_of(source)
+        places = (source,) if extension is None else extension.members
+        own = {op.name for op in self.torch_ops if op.path in places}
+        if extension is not None:
+            own |= set(extension.ops_of(source))
         return tuple(sorted(own | set(registered_ops(text))))
 
     def text_for(self, source: str, text: str) -> str:
         """The registrations of functions that a source defines."""
-        # What a source registers itself is there already.
+        # What a source registers itself is there already, but for a schema in another file.
         ops = [op for op in ops_near(source, self.torch_ops) if op.path != source]
+        own = [op for op in self.torch_ops if op.path == source]
+        defined = "".join(f"\n{op.definition()}" for op in own if not op.is_defined_in(text))
         hardware = hardware_of(source)
         functions = {n: f for (kind, n), f in self.functions.items() if kind in ("", hardware)}
         # Functions on PyTorch's tensors are bound by PyTorch's own pybind alone.
         bound = "" if _TORCH.search(text) else _binding_text(text, functions)
-        return bound + _torch_text(text, ops)
+        return bound + defined + _torch_text(text, ops)
 
 
-def _build(
-    workshop: Workshop, root: Path, source: str, names: Bindings, text: str | None = None
-) -> Build:
+class Objects:
+    """The compiled files of a repository's modules: each is compiled once, and linked to all."""
+
+    def __init__(self, workshop: Workshop, root: Path, names: Bindings) -> None:
+        self.workshop = workshop
+        self.root = root
+        self.names = names
+        # A module is linked once, though several of its sources ask for it at the same time.
+        self.linking = Lock()
+        self._known: dict[str, Build] = {}
+
+    def of(self, path: str) -> Build:
+        """The object of a file."""
+        if path not in self._known:
+            self._known[path] = self.compile(path)
+        return self._known[path]
+
+    def compile(self, path: str, text: str | None = None) -> Build:
+        """The object of a file; `text` stands for it where it is given."""
+        try:
+            files = collect(self.root, path, RUNTIME / "include", text)
+            files.texts[path] = bind_by_given_name(files.texts[path])
+            files.switches = [*self.names.switches, *_EXTENSION_SWITCHES]
+            return _compiled(self.workshop, files, f"{_key(self.workshop, files)}.o")
+        except SourceRefused as error:
+            return Build(path, refusal=str(error))
+
+
+def _build(objects: Objects, source: str, text: str | None = None) -> Build:
+    """The library of a source; `text` stands for it where it is given."""
+    workshop, root, names = objects.workshop, objects.root, objects.names
     if source.endswith(".py"):
         return _interpreted(root, source)
+    extension = names.extension_of(source)
+    if extension is not None:
+        return _build_extension(objects, extension, source, text)
     try:
         files = collect(root, source, RUNTIME / "include", text)
         files.texts[source] += names.text_for(source, files.texts[source])
@@ -231,6 +298,32 @@ def _build(
     except SourceRefused as error:
         return Build(source, refusal=str(error), ops=_ops_of_refused(root, source, names))
     return replace(build, ops=names.ops_of(source, files.texts[source]))
+
+
+def _build_extension(
+    objects: Objects, extension: Extension, source: str, text: str | None
+) -> Build:
+    """The module that a source is a part of, linked as its own build does: all in one library."""
+    members = [objects.of(path) for path in extension.members if path != source]
+    own = objects.of(source) if text is None else objects.compile(source, text)
+    members.insert(extension.members.index(source), own)
+    ops = objects.names.ops_of(source, "")
+    unbuilt = Build(source, ops=ops, modules=(*extension.modules, extension.binding))
+    for member in members:
+        if member.library is None:
+            where = "" if member.source == source else f"{member.source}: "
+            return replace(unbuilt, refusal=where + member.refusal)
+    key = _digest("extension", *[member.key for member in members])
+    parts = [member.library for member in members if member.library is not None]
+    try:
+        with objects.linking:
+            library = objects.workshop.kept(f"{key}.so")
+            if library is None:
+                library = objects.workshop.output / f"{key}.so"
+                _link(objects.workshop, parts, library, _torch_link_flags())
+    except OSError as error:
+        return replace(unbuilt, refusal=f"not linked: {error.strerror}")
+    return replace(unbuilt, key=key, library=library, compiled_now=own.compiled_now)
 
 
 def _interpreted(root: Path, source: str) -> Build:
@@ -252,8 +345,10 @@ def build_texts(
 ) -> None:
     """A library of each text in the place of one source, on all cores."""
     names = Bindings.of(root)
+    objects = Objects(workshop, root, names)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        builds = pool.map(lambda text: _build(workshop, root, source, names, text), texts)
+        list(pool.map(objects.of, names.members_of([source])))
+        builds = pool.map(lambda text: _build(objects, source, text), texts)
         for number, build in enumerate(builds):
             tick(number, build)
 
@@ -294,31 +389,52 @@ def _defines(files: SourceFiles) -> list[str]:
 
 
 def _torch_libraries(files: SourceFiles) -> list[str]:
-    if not _uses_torch(files):
-        return []
-    return [f"-L{_torch_folder() / 'lib'}", "-ltorch_cpu", "-lc10"]
+    return _torch_link_flags() if _uses_torch(files) else []
 
 
-def _build_collected(workshop: Workshop, files: SourceFiles) -> Build:
-    source = files.source
+def _torch_link_flags() -> list[str]:
+    libraries = ("-ltorch_python", "-ltorch_cpu", "-lc10")
+    return [f"-L{_torch_folder() / 'lib'}", "-Wl,--as-needed", *libraries]
+
+
+def _key(workshop: Workshop, files: SourceFiles) -> str:
+    """The name of what is made of the files, by all that it is made of."""
     parts = [text for item in sorted(files.texts.items()) for text in item]
-    key = _digest(
-        source,
-        *workshop.command(source),
+    return _digest(
+        files.source,
+        *workshop.command(files.source),
         *_defines(files),
         *_torch_flags(files),
         workshop.toolchain.version,
         _digest_of("include"),
         *parts,
     )
-    kept = workshop.kept(key)
+
+
+def _build_collected(workshop: Workshop, files: SourceFiles) -> Build:
+    key = _key(workshop, files)
+    kept = workshop.kept(f"{key}.so")
     if kept is not None:
-        return Build(source, key, kept)
-    return _compile(workshop, files, key)
-
-
-def _compile(workshop: Workshop, files: SourceFiles, key: str) -> Build:
+        return Build(files.source, key, kept)
+    build = _compiled(workshop, files, f"{key}.part.o")
+    if build.library is None:
+        return build
     library = workshop.output / f"{key}.so"
+    try:
+        _link(workshop, [build.library], library, _torch_libraries(files))
+    except OSError as error:
+        return Build(files.source, key, refusal=f"not built: {error.strerror}")
+    finally:
+        build.library.unlink()
+    return replace(build, key=key, library=library)
+
+
+def _compiled(workshop: Workshop, files: SourceFiles, name: str) -> Build:
+    """The object `name` of a source: its `library`."""
+    key = name.partition(".")[0]
+    kept = workshop.kept(name)
+    if kept is not None:
+        return Build(files.source, key, kept)
     # Coverage is written beside the object, long after the compilation.
     keep = workshop.variant is Variant.COVERED
     folder = Path(tempfile.mkdtemp(prefix="tree-", dir=workshop.output))
@@ -348,21 +464,21 @@ def _compile(workshop: Workshop, files: SourceFiles, key: str) -> Build:
             )
         if done.returncode != 0:
             return Build(files.source, key, refusal=_first_error(done, folder))
-        _link(workshop, folder / "object.o", library, _torch_libraries(files))
+        compiled = (folder / "object.o").rename(workshop.output / name)
     except OSError as error:
         return Build(files.source, key, refusal=f"not built: {error.strerror}")
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
-    return Build(files.source, key, library, compiled_now=True)
+    return Build(files.source, key, compiled, compiled_now=True)
 
 
-def _link(workshop: Workshop, built: Path, library: Path, others: list[str]) -> None:
-    """A library of its own per source: two sources may define a device function of one name."""
+def _link(workshop: Workshop, built: Sequence[Path], library: Path, others: list[str]) -> None:
+    """A library of what belongs together: two sources may define a device function of one name."""
     unfinished = library.with_suffix(".part")
-    command = [*workshop.command(), "-shared", "-Wl,-Bsymbolic", str(built), "-o", str(unfinished)]
-    command += others
-    done = _run(command, built.parent)
+    command = [*workshop.command(), "-shared", "-Wl,-Bsymbolic", *map(str, built)]
+    command += ["-o", str(unfinished), *others]
+    done = _run(command, library.parent)
     if done.returncode != 0:
         raise OSError(0, done.stderr[-300:])
     unfinished.rename(library)

@@ -14,7 +14,7 @@ _REGISTERED = re.compile(
     r'|\bemulator_ops\.impl\("(\w+)"'
 )
 _DIRECTIVE = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
-_TEST = re.compile(r"(?:^|/)(?:test_\w+|\w+_test)\.py$")
+_TEST = re.compile(r"(?:^|/)(?:test(?:_\w+)?|\w+_test)\.py$")
 
 
 def registered_ops(text: str) -> list[str]:
@@ -36,6 +36,11 @@ def hardware_of(name: str) -> str:
     return ""
 
 
+def is_test(path: str) -> bool:
+    """Whether a Python file is a test, by its name."""
+    return _TEST.search(path) is not None
+
+
 def tests_of(
     root: Path, hardware: dict[str, str], wrappers: Mapping[str, Sequence[Wrapper]]
 ) -> dict[str, list[str]]:
@@ -49,7 +54,7 @@ def tests_of(
     tests = {}
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root).as_posix()
-        if _TEST.search(name) is None or path.is_symlink():
+        if not is_test(name) or path.is_symlink():
             continue
         text = path.read_text("utf-8", "replace")
         if "import" not in text or not any(word in text for word in words):

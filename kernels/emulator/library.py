@@ -6,11 +6,11 @@ import ctypes
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -208,10 +208,39 @@ class Library:
         return HostTensor(array, dtype)
 
 
+class Ops(Protocol):
+    """What has ops that can be called."""
+
+    def ops(self) -> dict[str, OpSignature]:
+        """Every op by name."""
+
+    def call(self, name: str, values: Sequence[Value], seed: int = 0) -> list[Value]:
+        """The results of an op under the schedule `seed`. Raises `OpError`."""
+
+
 def load_library(job: dict[str, Any]) -> Library:
     """The libraries that a job names, those that register its ops."""
     libraries = {Path(path): set(names) for path, names in job["libraries"].items()}
     return Library(Path(job["runtime"]), libraries, set(job["ops"]))
+
+
+def load_ops(
+    runtime: str,
+    libraries: Mapping[str, Sequence[str]],
+    modules: Collection[str],
+    wanted: set[str],
+    prefix: str = "",
+) -> Ops:
+    """The ops in `libraries` that are `wanted`; those in `modules` are pybind modules."""
+    plain = {Path(path): set(ops) for path, ops in libraries.items() if path not in modules}
+    library = Library(Path(runtime), plain, wanted, prefix)
+    own = {path: ops for path, ops in libraries.items() if path in modules and wanted & set(ops)}
+    if not own:
+        return library
+    # It imports PyTorch, which other ops do without.
+    from kernels.emulator.torch_calls import ModuleOps
+
+    return ModuleOps(library, own)
 
 
 def _defines(path: Path, symbol: str) -> bool:

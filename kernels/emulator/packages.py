@@ -6,17 +6,20 @@ from __future__ import annotations
 import importlib.machinery
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.machinery import SourceFileLoader
 from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from kernels.emulator.extensions import built_modules
 from kernels.emulator.ops_modules import OpsFinder
 
 # The modules that `setup.py` builds: a name with dots, in quotes.
 _EXTENSION = re.compile(r"[\"'](\w+(?:\.\w+)+)[\"']")
+_WORD = re.compile(r"\w+")
+_ALL = "import *"
 _ANY = DistributionFinder.Context()
 
 
@@ -24,16 +27,21 @@ class RepositoryPackages(DistributionFinder):
     """Finds the repository's own packages, and says that they are installed.
 
     A package's own code runs where it can; where it cannot, for want of what is not installed or
-    was not built, its modules are there without it.
+    was not built, its modules are there without it. `built` are modules that others find.
     """
 
-    def __init__(self, root: Path, refusals: Mapping[str, str]) -> None:
+    def __init__(
+        self, root: Path, refusals: Mapping[str, str], built: Collection[str] = ()
+    ) -> None:
         self._root = root
         self._refusals = refusals
         self._names: set[str] = set()
         self._extensions: set[str] = set()
         for path in root.glob("**/setup.py"):
-            self._extensions |= set(_EXTENSION.findall(path.read_text("utf-8", "replace")))
+            text = path.read_text("utf-8", "replace")
+            self._extensions |= set(_EXTENSION.findall(text))
+            self._extensions |= {name for name, _ in built_modules(text)}
+        self._extensions -= set(built)
 
     def at_top(self) -> list[str]:
         """The packages in the repository's own folder."""
@@ -107,12 +115,14 @@ class PackageFinder(OpsFinder):
         # Whatever it raises is its own affair: most often a library that was not built.
         except Exception as error:
             super().exec_module(module)
-            module.__getattr__ = _explaining(module, error)  # type: ignore[method-assign]
+            text = origin.read_text("utf-8", "replace")
+            module.__getattr__ = _explaining(module, error, text)  # type: ignore[method-assign]
 
 
-def _explaining(module: ModuleType, error: Exception) -> Any:
-    """`module.__getattr__` that says why the package's own code did not run."""
+def _explaining(module: ModuleType, error: Exception, text: str) -> Any:
+    """`module.__getattr__` that says why the package's own code, `text`, did not run."""
     known = module.__getattr__
+    said = set(_WORD.findall(text))
 
     def find(name: str) -> Any:
         try:
@@ -120,7 +130,9 @@ def _explaining(module: ModuleType, error: Exception) -> Any:
         except AttributeError:
             folder = Path(next(iter(module.__path__)))
             is_module = (folder / name).is_dir() or (folder / f"{name}.py").is_file()
-            if name.startswith("__") or is_module:
+            # pytest asks every module for names that no code has.
+            is_said = name in said or _ALL in text
+            if name.startswith("__") or is_module or not is_said:
                 raise
             why = f"{module.__name__}: {type(error).__name__}: {error}"
             raise ImportError(why) from error

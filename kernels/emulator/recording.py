@@ -72,8 +72,11 @@ def load_call(path: Path) -> Call:
 
 def _describe(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, HostTensor):
-        arrays[f"a{name}"] = value.array.copy()
-        return {"tensor": f"a{name}", "dtype": value.dtype, "on_host": value.on_host}
+        # The order of its dimensions in memory, which an op may ask for.
+        axes = sorted(range(value.array.ndim), key=lambda axis: -value.array.strides[axis])
+        arrays[f"a{name}"] = value.array.transpose(axes).copy()
+        kept = {"tensor": f"a{name}", "dtype": value.dtype, "on_host": value.on_host}
+        return kept | {"axes": axes}
     if isinstance(value, (list, tuple)):
         return {"list": [_describe(item, f"{name}_{i}", arrays) for i, item in enumerate(value)]}
     if isinstance(value, np.generic):
@@ -86,7 +89,8 @@ def _restore(item: Any, arrays: Any) -> Any:
         return item
     if "list" in item:
         return [_restore(part, arrays) for part in item["list"]]
-    return HostTensor(arrays[item["tensor"]], item["dtype"], item["on_host"])
+    array = arrays[item["tensor"]].transpose(np.argsort(item["axes"]))
+    return HostTensor(array, item["dtype"], item["on_host"])
 
 
 def _size(values: Sequence[Any]) -> int:

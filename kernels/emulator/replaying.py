@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kernels.emulator.events import Events
-from kernels.emulator.library import HostTensor, Library, OpError, Value
+from kernels.emulator.library import HostTensor, OpError, Ops, Value, load_ops
 from kernels.emulator.recording import Call, load_call
 
 # What a shown value has at most.
@@ -35,14 +35,14 @@ def run_replay(job: dict[str, Any]) -> None:
     recorded; it is written to `job["results"]`.
     """
     events = Events(Path(job["events"]))
-    libraries = {Path(path): set(names) for path, names in job["libraries"].items()}
-    library = Library(Path(job["runtime"]), libraries, set(job["ops"]))
+    library = load_ops(job["runtime"], job["libraries"], job["modules"], set(job["ops"]))
+    known = library.ops()
     results = Path(job["results"])
     results.mkdir(parents=True, exist_ok=True)
     for path in sorted(Path(job["calls"]).glob("*.npz")):
         call = load_call(path)
         op, values = call.op, call.values
-        if op not in library.ops():
+        if op not in known:
             continue
         events.write({"event": "call", "op": op, "call": path.name})
         first = make_call(library, op, values, job["seeds"][0])
@@ -54,7 +54,7 @@ def run_replay(job: dict[str, Any]) -> None:
                 events.write(_event("race", call, difference, seed, path.name))
                 break
         base = _load(Path(job["against"]) / path.name) if job.get("against") else None
-        if base is not None and library.ops()[op].parameters == call.parameters:
+        if base is not None and known[op].parameters == call.parameters:
             events.write({"event": "against", "op": op, "call": path.name})
             difference = compare(base, first, 0, 0)
             if difference:
@@ -62,7 +62,7 @@ def run_replay(job: dict[str, Any]) -> None:
     events.write({"event": "end"})
 
 
-def make_call(library: Library, op: str, values: Sequence[Value], seed: int) -> Outcome:
+def make_call(library: Ops, op: str, values: Sequence[Value], seed: int) -> Outcome:
     """Call the op on a copy of the arguments."""
     own = copy.deepcopy(list(values))
     try:

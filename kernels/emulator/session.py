@@ -15,7 +15,8 @@ class Session:
     """What a process emulates: the libraries, and the schedule that ops run under.
 
     `hardware` is what the test is written for. `watchers` are told of every call before it is made.
-    `called` are the ops of PyTorch and Triton that the case at work has called.
+    `called` are the ops of PyTorch and Triton that the case at work has called, `parameters` what
+    the functions of modules take.
     """
 
     library: Library | None = None
@@ -25,6 +26,7 @@ class Session:
     calls: int = 0
     barriers: dict[str, list[str]] = field(default_factory=dict)
     called: set[str] = field(default_factory=set)
+    parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def ops(self) -> dict[str, OpSignature]:
         """The ops by name."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kernels.emulator.events import Events
-from kernels.emulator.library import HostTensor, Library, OpError, OpSignature, Value
+from kernels.emulator.library import HostTensor, OpError, Ops, OpSignature, Value, load_ops
 from kernels.emulator.readings import RowShift, find_shift, read_rows
 from kernels.emulator.recording import Call, load_call
 from kernels.emulator.replaying import first_difference, show_inputs, size_of
@@ -110,9 +110,8 @@ def _calls_for(job: dict[str, Any], pair: Pair) -> Iterator[tuple[Path, Call]]:
             yield path, call
 
 
-def _library(job: dict[str, Any], name: str, prefix: str) -> Library:
-    libraries = {Path(path): set(ops) for path, ops in job[name].items()}
-    return Library(Path(job["runtime"]), libraries, {job["op"]}, prefix)
+def _library(job: dict[str, Any], name: str, prefix: str) -> Ops:
+    return load_ops(job["runtime"], job[name], job["modules"], {job["op"]}, prefix)
 
 
 def _event(comparison: Comparison, name: str, *, borrowed: bool) -> dict[str, Any]:
@@ -138,7 +137,7 @@ class Pair:
     """An op and its copy; `texts` are the sources of each."""
 
     def __init__(
-        self, op: str, own: Library, other: Library, texts: Sequence[Sequence[str]] = ((), ())
+        self, op: str, own: Ops, other: Ops, texts: Sequence[Sequence[str]] = ((), ())
     ) -> None:
         self._op = op
         self._sides = ((own, own.ops()[op]), (other, other.ops()[op]))

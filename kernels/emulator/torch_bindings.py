@@ -39,11 +39,19 @@ class TorchOp:
     def registration(self) -> str:
         """The C++ that registers the function of this op and of no other."""
         impl = f'emulator_ops.impl("{self.name}", {self._boxed()});'
-        definition = f'emulator_ops.def("{self.schema}");' if "->" in self.schema else ""
         return (
-            f"{self.macro}_FRAGMENT({self.library}, emulator_ops) {{ {definition} }}\n"
+            f"{self.definition()}\n"
             f"{self.macro}_IMPL({self.library}, CPU, emulator_ops) {{ {impl} }}"
         )
+
+    def definition(self) -> str:
+        """The C++ that tells the dispatcher of this op."""
+        schema = f'emulator_ops.def("{self.schema}");' if "->" in self.schema else ""
+        return f"{self.macro}_FRAGMENT({self.library}, emulator_ops) {{ {schema} }}"
+
+    def is_defined_in(self, text: str) -> bool:
+        """Whether a text has the schema, or as much of it as stands in the first of its parts."""
+        return f'"{self.name}(' in text
 
     def _boxed(self) -> str:
         pointer = f"&{self.function}"

@@ -4,7 +4,8 @@ kernels, were called."""
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import wraps
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 from kernels.emulator.library import Library
 from kernels.emulator.session import SESSION
 from kernels.emulator.standins import NotEmulated
+from kernels.emulator.torch_calls import NotKept, in_order, parameters_of
 from kernels.emulator.triton_kernels import op_name
 
 
@@ -51,6 +53,22 @@ def note_calls() -> None:
         from triton.runtime.interpreter import InterpretedFunction
 
         _note(InterpretedFunction, "run", lambda kernel: _kernel_name(kernel.fn))
+
+
+def note_function(
+    op: str, function: Callable[..., Any], values: Sequence[Any], named: Mapping[str, Any]
+) -> None:
+    """Keep the name of a module's function that is called now, and tell its arguments."""
+    SESSION.called.add(op)
+    if not SESSION.watchers:
+        return
+    parameters = parameters_of(function)
+    SESSION.parameters[op] = parameters
+    with suppress(NotKept):
+        arguments = in_order(parameters, values, named)
+        for watch in SESSION.watchers:
+            watch(op, arguments, SESSION.calls)
+        SESSION.calls += 1
 
 
 def _kernel_name(function: Callable[..., Any]) -> str:

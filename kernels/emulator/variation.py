@@ -1,7 +1,8 @@
 """Inputs like those that callers make: rows, lengths, flags and numbers exchanged between recorded
 calls.
 
-But for a flag's other value and a length of 0, nothing that no call shows comes into an input.
+But for a flag's other value and a length of 0, nothing that no call shows comes into an input;
+what sums up lengths is summed up again.
 Hypothesis chooses, and finds the smallest input with a difference.
 """
 
@@ -9,29 +10,33 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kernels.emulator.library import HostTensor, Value
+from kernels.emulator.prefix_sums import PrefixSum, find_prefix_sums
 from kernels.emulator.recording import Call
 from kernels.emulator.replaying import size_of
 
 if TYPE_CHECKING:
     from kernels.emulator.siblings import Comparison, Pair
 
-_KINDS = ("row", "length", "flag", "number")
+_KINDS = ("row", "length", "idle", "flag", "number")
+_OF_ROWS = ("row", "length", "idle")
 _MOST_EDITS = 4
 _LARGEST_CALL = 1 << 16
-# A tensor with such a name is worked out from all rows: exchanged rows would make it wrong.
+# A tensor with such a name is worked out from all rows: other rows would make it wrong, unless it
+# is known how.
 _DERIVED = ("cu_", "offset", "batch_id", "index", "cumsum")
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One change of a call: of a row, a request's length, one flag or all, or a plain number.
+    """One change of a call: of a row, of one or several of a request's lengths, of one flag or all,
+    or of a plain number.
 
     `kind` is one of `_KINDS`; `choice`, `place` and `donor` are any numbers,
     taken modulo what there is.
@@ -69,6 +74,7 @@ def find_difference(
     number = strategies.integers(0, 1 << 12)
     edit = strategies.builds(Edit, strategies.sampled_from(_KINDS), number, number, number)
     edits = strategies.lists(edit, min_size=1, max_size=_MOST_EDITS)
+    sums = find_prefix_sums([call for call in shown if call.parameters == shown[0].parameters])
 
     @hypothesis.settings(
         max_examples=most,
@@ -80,7 +86,7 @@ def find_difference(
     )
     @hypothesis.given(strategies.integers(0, len(shown) - 1), edits)
     def check(index: int, edits: Sequence[Edit]) -> None:
-        comparison = pair.compare(vary(shown, index, edits))
+        comparison = pair.compare(vary(shown, index, edits, sums))
         counts[comparison.agreement] += 1
         if comparison.place:
             raise _Differs(comparison)
@@ -92,29 +98,40 @@ def find_difference(
     return None
 
 
-def vary(shown: Sequence[Call], index: int, edits: Sequence[Edit]) -> Call:
-    """The call at `index` with the edits, rows and numbers being what another call shows there."""
+def vary(
+    shown: Sequence[Call], index: int, edits: Sequence[Edit], sums: Sequence[PrefixSum] = ()
+) -> Call:
+    """The call at `index` with the edits, rows and numbers being what another call shows there;
+    `sums` are known to be in the calls."""
     call = shown[index]
     values = copy.deepcopy(call.values)
+    kept = [found for found in sums if found.is_in(values)]
+    has_derived = _has_derived(call.parameters, {found.sums for found in kept})
     for edit in edits:
         donor = shown[edit.donor % len(shown)]
         if donor.parameters != call.parameters or len(donor.values) != len(values):
             continue
-        if edit.kind in ("row", "length") and _has_derived(call.parameters):
+        if edit.kind in _OF_ROWS and has_derived:
             continue
-        if edit.kind == "row":
+        # Of rows that are longer than there was place for, nobody knows where the rest is.
+        if edit.kind == "row" and not kept:
             _exchange_row(values, donor.values, edit)
         elif edit.kind == "length":
             _shorten(values, donor.values, edit)
+        elif edit.kind == "idle":
+            _make_idle(values, edit)
         elif edit.kind == "flag":
             _turn_flag(values, edit)
-        else:
+        elif edit.kind == "number":
             _exchange_number(values, donor.values, edit)
+    for found in kept:
+        found.restore(values, call.values)
     return Call(call.op, call.parameters, values)
 
 
-def _has_derived(names: Sequence[str]) -> bool:
-    return any(mark in name for name in names for mark in _DERIVED)
+def _has_derived(names: Sequence[str], known: Collection[int]) -> bool:
+    others = [name for position, name in enumerate(names) if position not in known]
+    return any(mark in name for name in others for mark in _DERIVED)
 
 
 def _tensors(
@@ -148,9 +165,9 @@ def _shorten(values: Sequence[Value], donor: Sequence[Value], edit: Edit) -> Non
     so that what it counts is still there."""
     rows = _rows(values)
     lengths = [
-        (array, other.reshape(-1))
+        (array.reshape(-1), other.reshape(-1))
         for array, other in _tensors(values, donor)
-        if array.shape == (rows,) and array.dtype.kind == "i" and other.size
+        if _is_number_of_rows(array, rows) and other.size
     ]
     if rows == 0 or not lengths:
         return
@@ -159,6 +176,28 @@ def _shorten(values: Sequence[Value], donor: Sequence[Value], edit: Edit) -> Non
     place = edit.place % rows
     smaller = shown[which // 2 % shown.size] if which % 2 else 0
     array[place] = min(array[place], smaller)
+
+
+def _make_idle(values: Sequence[Value], edit: Edit) -> None:
+    """Some of the numbers that one request has become 0, as an idle one has them: `choice` says
+    which, a bit each and at least one."""
+    rows = _rows(values)
+    lengths = [
+        value.array.reshape(-1)
+        for value in values
+        if isinstance(value, HostTensor) and _is_number_of_rows(value.array, rows)
+    ]
+    if not lengths:
+        return
+    chosen = 1 + edit.choice % (2 ** len(lengths) - 1)
+    for number, array in enumerate(lengths):
+        if chosen >> number & 1:
+            array[edit.place % rows] = 0
+
+
+def _is_number_of_rows(array: np.ndarray, rows: int) -> bool:
+    """Whether an array has one integer for each request."""
+    return array.dtype.kind == "i" and array.size == rows and array.shape[:1] == (rows,)
 
 
 def _rows(values: Sequence[Value]) -> int:

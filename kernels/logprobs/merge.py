@@ -11,13 +11,13 @@ import triton.language as tl
 from .._device import (
     LOG2E,
     ORDER_BITS,
-    after_another,
     come_before,
     logit_of_key,
     order_key,
     read_logit,
     wait_for_another,
 )
+from .._hardware import after_another
 from .._launch import Launcher
 from .._tile_loads import VECTOR
 from .entry import entry_of, read_tokens, sampled_logit

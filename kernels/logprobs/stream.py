@@ -8,7 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LARGEST, LOG2E, after_another, multiprocessors, wait_for_another
+from .._device import LARGEST, LOG2E, wait_for_another
+from .._hardware import after_another, multiprocessors
 from .._launch import Launcher, cdiv
 from .._tile_arithmetic import count_at_least, cut_tile, group_max, sum_exponentials
 from .._tile_loads import arrived_tile, load_ahead, streaming

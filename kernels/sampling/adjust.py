@@ -10,7 +10,8 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import after_another, load_logits, read_logit, wait_for_another
+from .._device import load_logits, read_logit, wait_for_another
+from .._hardware import after_another
 from .._launch import Launcher, cdiv
 from .adjustments import Adjustments
 

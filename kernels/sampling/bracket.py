@@ -14,14 +14,8 @@ import triton
 import triton.language as tl
 
 from .._chunk_stats import load_stats
-from .._device import (
-    LOG2E,
-    ORDER_BITS,
-    after_another,
-    order_key,
-    read_logit,
-    wait_for_another,
-)
+from .._device import LOG2E, ORDER_BITS, order_key, read_logit, wait_for_another
+from .._hardware import after_another
 from .._launch import Launcher, cdiv
 from .limits import ends_by_mass, read_limits
 

@@ -8,7 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, ORDER_BITS, after_another, is_kept, pick, uniforms, wait_for_another
+from .._device import LOG2E, ORDER_BITS, is_kept, pick, uniforms, wait_for_another
+from .._hardware import after_another
 from .._launch import Launcher, cdiv
 from .._tile_arithmetic import cut_tile, mass
 from .._tile_loads import load_tile

@@ -11,15 +11,8 @@ import triton
 import triton.language as tl
 
 from .._chunk_stats import load_stats, pick_chunk
-from .._device import (
-    LOG2E,
-    after_another,
-    pick,
-    read_cut,
-    read_temperature,
-    uniforms,
-    wait_for_another,
-)
+from .._device import LOG2E, pick, read_cut, read_temperature, uniforms, wait_for_another
+from .._hardware import after_another
 from .._launch import Launcher
 from .._tile_arithmetic import cut_tile, mass, without_nan
 from .._tile_loads import load_tile

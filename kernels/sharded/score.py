@@ -8,7 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import after_another, wait_for_another
+from .._device import wait_for_another
+from .._hardware import after_another
 from .._launch import Launcher
 from ..logprobs import Logprobs
 from ..logprobs.entry import entry_of, sampled_logit

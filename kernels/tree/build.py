@@ -6,7 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import after_another, come_before, wait_for_another
+from .._device import come_before, wait_for_another
+from .._hardware import after_another
 from .._launch import Launcher
 from .inputs import TreeCandidates
 

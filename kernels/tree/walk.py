@@ -11,7 +11,6 @@ import triton.language as tl
 from .._chunk_stats import best_of_row, load_stats, pick_chunk, stream_stats
 from .._device import (
     LOG2E,
-    after_another,
     is_kept,
     load_logits,
     pick,
@@ -21,6 +20,7 @@ from .._device import (
     uniforms,
     wait_for_another,
 )
+from .._hardware import after_another
 from .._launch import Launcher, cdiv
 from .._random import ACCEPT as _ACCEPT
 from .._random import RECOVER as _RECOVER

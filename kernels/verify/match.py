@@ -8,7 +8,8 @@ import triton
 import triton.language as tl
 
 from .._chunk_stats import best_of_row, load_stats, pick_chunk
-from .._device import LOG2E, after_another, pick, uniforms, wait_for_another
+from .._device import LOG2E, pick, uniforms, wait_for_another
+from .._hardware import after_another
 from .._launch import Launcher
 from .._random import RECOVER as _RECOVER
 from .._tile_arithmetic import mass

@@ -7,7 +7,8 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, after_another, wait_for_another
+from .._device import LOG2E, wait_for_another
+from .._hardware import after_another
 from .._launch import Launcher, cdiv
 from .._tile_arithmetic import cut_tile, mass, without_nan
 from .._tile_loads import (

@@ -7,7 +7,8 @@ import triton
 import triton.language as tl
 
 from .._chunk_stats import stream_stats
-from .._device import after_another, wait_for_another
+from .._device import wait_for_another
+from .._hardware import after_another
 from .._launch import Launcher, cdiv
 from .._tile_loads import chunks_per_program, streaming
 from .inputs import VerifyInputs

@@ -278,6 +278,25 @@ def test_nobody_reads(repo):
         assert process.wait() == 0
 
 
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [(">/dev/full", "Standard output cannot be written: "), (">&-", "Standard output is closed, ")],
+)
+def test_nowhere_to_write(where, said):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no file that is always full")
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} -m bot rules --lang en {where}"],
+        cwd=root,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"specbot: error: {said}") and done.stderr.count("\n") == 1
+
+
 def test_no_git_directory_left_behind(repo, specbot):
     repo.commit({"a.py": "x = 1\n"})
     before = sorted(p.name for p in (repo.path / ".git").iterdir())

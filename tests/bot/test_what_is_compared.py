@@ -75,6 +75,11 @@ def test_nothing_to_compare_beside_uncommitted_changes(specbot, repo):
         (("try", "--last", "0"), "`--last` cannot be `0` (see specbot try --help)"),
         (("try", "-j", "many"), "`--jobs` cannot be `many`"),
         (("logprobs", "dif"), "the nearest is `diff`"),
+        (("logprobs", "xyzzy"), "There is no `xyzzy`; there are `convert`"),
+        (("completion", "tcsh"), "There is no `tcsh`; there are `bash`, `zsh`, `fish`"),
+        (("try", "--repo", "."), "`specbot try` has no option `--repo`.\n"),
+        (("rules", "no.such-rule"), "There is no rule `no.such-rule`.\n"),
+        (("rules", "unmasked"), "the nearest is `protocol.unmasked-pack`"),
         (("review", "a..b", "--staged"), "in one way only"),
     ],
 )

@@ -2,6 +2,7 @@
 without evidence."""
 
 import random
+import time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -60,6 +61,20 @@ def test_an_empty_log_is_said_and_unknown():
     assert [n.key for n in report.failed[0].notes] == [Note.LOG_EMPTY]
     assert report.failed[0].main.cause is Cause.UNKNOWN
     assert failures_in_log(Files(log="").open("log"))[0] == ()
+
+
+def test_a_log_of_many_failed_tests_is_read_in_linear_time():
+    log = "".join(f"--- FAIL: Test{n}/x (0.1s)\n    a_test.go:{n}: no\n" for n in range(20_000))
+    begun = time.process_time()
+    check(log)
+    # Two seconds; comparing each name with every other took forty.
+    assert time.process_time() - begun < 15
+
+
+def test_utf_16_without_its_mark_is_read():
+    log = "loading the drafts\nRuntimeError: CUDA error: an illegal memory access was encountered\n"
+    (failed,) = check(log.encode("utf-16-le")).failed
+    assert failed.main.error == log.split("\n")[1]
 
 
 def test_hundreds_of_failures_are_counted():

@@ -9,7 +9,29 @@ from checks.ci.report import Category
 from tests.ci.runs import Files, job, run
 
 KINDS = {
-    Category.SIGNAL: ("Bus error (core dumped)", "Fatal Python error: Bus error"),
+    Category.SIGNAL: (
+        "Bus error (core dumped)",
+        "Fatal Python error: Bus error",
+        "..FFFatal Python error: Aborted",
+        "tests/test_a.py .Fatal Python error: Aborted",
+        "release.CommandError: Command returned non-success status: 139",
+        "ERROR: Command './serve' returned code 137",
+        "./entrypoint.sh: line 28:       7 Killed                  /app/bin/serve $ARGS",
+        "[ERROR] Execution of goal test failed: The forked VM terminated without saying goodbye",
+    ),
+    Category.HOST_OOM: (
+        "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=3720.0.",
+        "srun: error: node107: task 0: Out Of Memory",
+        "subprocess.CalledProcessError: Command '['cmake', '--build', '.']' returned non-zero exit status 137.",
+    ),
+    Category.DEPENDENCY: (
+        "Error: Cannot install packages:",
+        "* kit: Can't install dependency info",
+    ),
+    Category.LINT: (
+        "Missing sign-off(s):",
+        "clang-format.....................................Failed",
+    ),
     Category.NETWORK: (
         "Error response from daemon: toomanyrequests: You have reached your pull rate limit.",
         "ERROR: failed to solve: manifest for org/img:tag not found: manifest unknown",
@@ -36,6 +58,8 @@ KINDS = {
         "RuntimeError: [gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:4321",
         "EI0002: The wait execution of the Notify register times out.",
         "RuntimeError: EI0002: The wait execution of the Notify register times out.",
+        "[ERROR] aclInit(nullptr) failed: 500000 (/ci/drafts/main.cpp:97)",
+        "[ERROR] HCCL(3603,worker):2031-05-13-02:25:58.068.817 [op_base.cc:974][36][Init]failed.",
     ),
 }
 CASES = [(kind, line) for kind, lines in KINDS.items() for line in lines]

@@ -135,10 +135,46 @@ def test_the_category_is_each_test_s_own():
         ("Tue, 04 Mar 2031 08:10:02 GMT [gw3] [100%] FAILED tests/test_a.py::test_x\n", ["tests/test_a.py::test_x"]),
         ("[gw1] [ 50%] FAILED tests/test_a.py::test_x \n", ["tests/test_a.py::test_x"]),
         ("FAILED [310.02s] tests/test_a.py::test_x - RuntimeError: no\n", ["tests/test_a.py::test_x"]),
+        ("FAIL src/a.test.ts\n  ● drafts › accepts › four\n\n    expect(received).toBe(expected)\n", ["drafts › accepts › four"]),
+        (
+            "=========== FAILURES ===========\n______ tests/test_a.py ______\n[gw1] linux -- Python 3.12\n"
+            "worker 'gw1' crashed while running 'tests/test_a.py::TestA::test_x[1]'\n"
+            "______ tests/test_a.py ______\n[gw0] linux -- Python 3.12\n"
+            "worker 'gw0' crashed while running 'tests/test_a.py::TestA::test_y'\n",
+            ["tests/test_a.py::TestA::test_x[1]", "tests/test_a.py::TestA::test_y"],
+        ),
+        ("unknown location(0): fatal error: in \"raft/leader\": memory access violation at address: 0x17\n", ["raft/leader"]),
+        ("a.go:9: \n        \tError Trace:\ta.go:9\n        \tError:      \tno\n        \tTest:       \tTestA/x\n", ["TestA/x"]),
+        (
+            "Unsupported Tests (1):\n  TRITON :: a.mlir\n\n****\nFailed Tests (1):\n  TRITON :: b/c.mlir\n\n",
+            ["TRITON :: b/c.mlir"],
+        ),
+        (" FAIL  src/a.test.ts > drafts > accepts four\nError: no\n ❯ src/a.test.ts:3:5\n", ["src/a.test.ts > drafts > accepts four"]),
     ],
 )  # fmt: skip
 def test_other_frameworks_and_forms(log, names):
     assert list(failing_tests(log)) == names
+
+
+@pytest.mark.parametrize(
+    ("log", "error"),
+    [
+        ("=== RUN   TestA\n    a_test.go:9: loaded\n    a_test.go:12: got 3, want 4\n--- FAIL: TestA (0.00s)\nFAIL\n", "got 3, want 4"),
+        ("--- FAIL: TestA (0.1s)\n    a_test.go:12: got 3, want 4\n--- FAIL: TestB (0.1s)\n    b_test.go:1: no\n", "got 3, want 4"),
+        (
+            "--- FAIL: TestA (64.00s)\n    a_test.go:20: \n        \tError Trace:\t/ci/a_test.go:32\n"
+            "        \tError:      \tCondition never satisfied\n        \tTest:       \tTestA\nFAIL\n",
+            "Condition never satisfied",
+        ),
+        ("drafts.cc(31): error: in \"trie/deep\": check depth == 4 has failed [3 != 4]\n", "check depth == 4 has failed [3 != 4]"),
+        ("  ● a › b\n\n    expect(received).toBe(expected)\n\n    Expected: 4\n", "expect(received).toBe(expected)"),
+        ("  ● a › b\n\n    TypeError: x is undefined\n\n      3 |     expect(x)\n", "TypeError: x is undefined"),
+        (" FAIL  a.test.ts > b\nError: Condition not met\n ❯ a.test.ts:3:5\n", "Error: Condition not met"),
+    ],
+)  # fmt: skip
+def test_the_error_is_what_the_framework_says_of_the_test(log, error):
+    found, _ = failures_in_log(Files(log=log).open("log"))
+    assert found[0].error == error
 
 
 def test_what_is_known_of_the_job_comes_before_a_list_that_only_names():

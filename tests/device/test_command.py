@@ -314,3 +314,16 @@ def test_no_sources(tmp_path: Path, repo: tuple[Path, str, str]) -> None:
     done = run_device(tmp_path, "test", *arguments)
     assert done.returncode == 2
     assert "no device source" in done.stderr
+
+
+def test_what_there_is_nothing_to_run_for(cache: Path, repo: tuple[Path, str, str]) -> None:
+    folder, _, head = repo
+
+    def refusal(*arguments: str) -> str:
+        done = run_device(cache, "test", "--repo", str(folder), *arguments)
+        assert done.returncode == 2
+        return done.stderr
+
+    assert "There is no revision" in refusal("--head", "")
+    assert "the change touches no device source" in refusal("--base", head, "--head", head)
+    assert "matches nothing.cu" in refusal("--paths", "nothing.cu").replace("`", "")

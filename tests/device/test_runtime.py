@@ -24,8 +24,11 @@ from tests.device.test_command import needs_compiler
 _SOURCE = """
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
+#include <cooperative_groups/scan.h>
 #include <cassert>
 #include <cuda/atomic>
+#include <cuda/barrier>
+#include <curand_kernel.h>
 #include "paddle/extension.h"
 #include "cub/cub.cuh"
 
@@ -151,6 +154,70 @@ PD_BUILD_STATIC_OP(shaped)
     .Inputs({"values"}).Outputs({"out"}).Attrs({"rows: int64_t", "depth: int64_t"})
     .SetKernelFn(PD_KERNEL(Shaped));
 
+struct IsOdd {
+  __host__ __device__ bool operator()(int value) const { return value % 2; }
+};
+// Those with a flag, the odd ones, the first of equal ones: each with its number before it.
+void Selected(const paddle::Tensor& values, const paddle::Tensor& flags, const paddle::Tensor& kept) {
+  int count = values.shape()[0];
+  const int* in = values.data<int>();
+  int* out = const_cast<int*>(kept.data<int>());
+  size_t bytes = 0;
+  cub::DeviceSelect::Flagged(nullptr, bytes, in, flags.data<int>(), out + 1, out, count);
+  std::vector<char> memory(bytes);
+  cub::DeviceSelect::Flagged(memory.data(), bytes, in, flags.data<int>(), out + 1, out, count);
+  out += count + 1;
+  cub::DeviceSelect::If(memory.data(), bytes, in, out + 1, out, count, IsOdd());
+  out += count + 1;
+  cub::DeviceSelect::Unique(memory.data(), bytes, in, out + 1, out, count);
+}
+PD_BUILD_STATIC_OP(selected)
+    .Inputs({"values", "flags", "kept"}).Outputs({"out"}).SetInplaceMap({{"kept", "out"}})
+    .SetKernelFn(PD_KERNEL(Selected));
+
+__global__ void scans_kernel(const int* values, int* sums) {
+  auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+  int value = values[threadIdx.x];
+  sums[threadIdx.x] = cg::inclusive_scan(tile, value);
+  sums[16 + threadIdx.x] = cg::exclusive_scan(tile, value, cg::plus<int>());
+  sums[32 + threadIdx.x] = cg::inclusive_scan(tile, value, cg::greater<int>());
+  if (threadIdx.x % 2) sums[48 + threadIdx.x] = cg::exclusive_scan(cg::coalesced_threads(), value);
+}
+void Scans(const paddle::Tensor& values, const paddle::Tensor& sums) {
+  scans_kernel<<<1, 16>>>(values.data<int>(), const_cast<int*>(sums.data<int>()));
+}
+PD_BUILD_STATIC_OP(scans)
+    .Inputs({"values", "sums"}).Outputs({"out"}).SetInplaceMap({{"sums", "out"}})
+    .SetKernelFn(PD_KERNEL(Scans));
+
+__global__ void log_normal_kernel(float* values) {
+  curandStatePhilox4_32_10_t one, other;
+  curand_init(5, threadIdx.x, 0, &one);
+  curand_init(5, threadIdx.x, 0, &other);
+  for (int i = 0; i < 3; ++i) {
+    values[threadIdx.x * 6 + i * 2] = curand_log_normal(&one, 0.5f, 2.0f);
+    values[threadIdx.x * 6 + i * 2 + 1] = curand_normal(&other);
+  }
+}
+void LogNormal(const paddle::Tensor& values) {
+  log_normal_kernel<<<1, 4>>>(const_cast<float*>(values.data<float>()));
+}
+PD_BUILD_STATIC_OP(log_normal)
+    .Inputs({"values"}).Outputs({"out"}).SetInplaceMap({{"values", "out"}})
+    .SetKernelFn(PD_KERNEL(LogNormal));
+
+int64_t Large(const paddle::Tensor& values, int64_t bytes, int64_t allowed) {
+  cudaError_t error = cudaSuccess;
+  if (allowed) {
+    error = cudaFuncSetAttribute(checked_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, allowed);
+  }
+  checked_kernel<<<1, 1, bytes>>>(values.data<int>());
+  return error;
+}
+PD_BUILD_STATIC_OP(large)
+    .Inputs({"values"}).Outputs({"out"}).Attrs({"bytes: int64_t", "allowed: int64_t"})
+    .SetKernelFn(PD_KERNEL(Large));
+
 std::vector<paddle::Tensor> Nothing(const paddle::Tensor& values) {
   return {values, paddle::Tensor()};
 }
@@ -237,6 +304,50 @@ def test_a_failed_assertion_is_the_kernels_error(library: Library) -> None:
 
 
 @needs_compiler
+def test_items_that_are_selected(library: Library) -> None:
+    kept = tensor([0] * 18, "int32")
+    flags = tensor([0, 1, 1, 0, 1], "int32")
+    library.call("selected", [tensor([4, 4, 7, 7, 2], "int32"), flags, kept])
+    assert kept.array.tolist() == [3, 4, 7, 2, 0, 0, 2, 7, 7, 0, 0, 0, 3, 4, 7, 2, 0, 0]
+
+
+@needs_compiler
+def test_scans_of_a_group(library: Library) -> None:
+    numbers = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3]
+    sums = tensor([0] * 64, "int32")
+    library.call("scans", [tensor(numbers, "int32"), sums])
+    rows = np.array(numbers).reshape(2, 8)
+    inclusive, exclusive, largest, odd = sums.array.reshape(4, 2, 8)
+    assert inclusive.tolist() == rows.cumsum(axis=1).tolist()
+    assert exclusive.tolist() == (rows.cumsum(axis=1) - rows).tolist()
+    assert largest.tolist() == np.maximum.accumulate(rows, axis=1).tolist()
+    alone = np.array(numbers[1::2])
+    assert odd.reshape(-1)[1::2].tolist() == (alone.cumsum() - alone).tolist()
+
+
+@needs_compiler
+def test_log_normal_numbers_are_those_of_normal_ones(library: Library) -> None:
+    values = tensor([0] * 24, "float32")
+    library.call("log_normal", [values])
+    drawn, normal = values.array.reshape(12, 2).T
+    np.testing.assert_allclose(drawn, np.exp(np.float32(0.5) + 2 * normal), rtol=1e-6)
+    assert len(set(drawn.tolist())) == 12
+
+
+@needs_compiler
+def test_much_shared_memory_has_to_be_asked_for(library: Library) -> None:
+    values = tensor([0], "int32")
+    needed = 48 * 1024 + 16
+    assert library.call("large", [values, needed - 16, 0]) == [0]
+    with pytest.raises(OpError, match=f"shared memory {needed} needs cudaFuncSetAttribute"):
+        library.call("large", [values, needed, 0])
+    # More than there is: the error is the call's, and nothing is allowed.
+    with pytest.raises(OpError, match="needs cudaFuncSetAttribute"):
+        library.call("large", [values, needed, 228 * 1024])
+    assert library.call("large", [values, needed, needed]) == [0]
+
+
+@needs_compiler
 @pytest.mark.parametrize(("rows", "depth"), [(65_536, 1), (1, 65)])
 def test_a_launch_that_no_gpu_takes(library: Library, rows: int, depth: int) -> None:
     values = tensor([0], "int32")
@@ -262,6 +373,22 @@ def test_a_launch_that_no_gpu_takes(library: Library, rows: int, depth: int) -> 
         (
             "__global__ void k(int* p) { p[0] = __cvta_generic_to_shared(p); }",
             "PTX: addresses of shared memory",
+        ),
+        (
+            "#include <cuda/barrier>\n__global__ void k() {\n"
+            "  __shared__ cuda::barrier<cuda::thread_scope_block> b;\n  init(&b, 4);\n}",
+            "cuda::barrier",
+        ),
+        (
+            "#include <curand_kernel.h>\n__global__ void k(curandState* s, unsigned* p) {\n"
+            "  p[0] = curand_poisson(s, 3.0);\n}",
+            "cuRAND: curand_poisson",
+        ),
+        (
+            "#include <cooperative_groups/scan.h>\nnamespace cg = cooperative_groups;\n"
+            "__global__ void k(int* p) {\n  auto tile = cg::tiled_partition<8>(cg::this_thread_block());\n"
+            "  p[0] = cg::exclusive_scan(tile, p[1], cg::less<int>());\n}",
+            "an exclusive scan that does not add",
         ),
     ],
 )

@@ -6,6 +6,7 @@ import numpy as np
 
 from bot.device.mutants import mutants_of
 from kernels.emulator.library import HostTensor
+from kernels.emulator.prefix_sums import PrefixSum, find_prefix_sums
 from kernels.emulator.recording import Call
 from kernels.emulator.variation import Edit, vary
 from tests.device.kernel_mutants import device_lines
@@ -107,3 +108,47 @@ void host(int* a) {
 }
 """
     assert device_lines(text) == [2, 4, 5, 6]
+
+
+def summed(lens: list[int], cu_lens: list[int], rest: list[int]) -> Call:
+    numbers = [HostTensor(np.array(row, np.int32), "int32") for row in (lens, cu_lens, rest)]
+    return Call("pack", ("lens", "cu_lens", "cum_offsets"), list(numbers))
+
+
+# The sums of lengths with a 0 before them, and those of what is missing to 8.
+SUMMED = [summed([3, 0, 5], [0, 3, 3, 8], [5, 13, 16]), summed([2, 2], [0, 2, 4], [6, 12])]
+SUMS = [
+    PrefixSum(1, 0, inclusive=False, of_rest=False),
+    PrefixSum(2, 0, inclusive=True, of_rest=True),
+]
+
+
+def test_which_arguments_are_sums_of_others() -> None:
+    assert find_prefix_sums(SUMMED) == SUMS
+    # One call without them is enough, and calls that would fit anything are none.
+    assert find_prefix_sums([*SUMMED, summed([1, 2], [0, 1, 4], [7, 13])]) == SUMS[1:]
+    assert find_prefix_sums([summed([0, 0], [0, 0, 0], [0, 0])]) == []
+    assert find_prefix_sums([]) == []
+
+
+def test_sums_follow_the_lengths() -> None:
+    edit = Edit("idle", choice=2, place=0, donor=0)
+    varied = vary(SUMMED, 0, [edit], SUMS)
+    numbers = [value.array.tolist() for value in varied.values if isinstance(value, HostTensor)]
+    assert numbers == [[0, 0, 5], [0, 0, 0, 5], [8, 16, 19]]
+    # Sums that nobody knows forbid it, and so does a row from elsewhere where there are sums.
+    for kind, sums in (("idle", SUMS[:1]), ("row", SUMS)):
+        same = vary(SUMMED, 0, [Edit(kind, 1, 0, 1)], sums)
+        assert isinstance(same.values[0], HostTensor)
+        assert same.values[0].array.tolist() == [3, 0, 5]
+
+
+def test_an_idle_request_among_others() -> None:
+    shown = [Call("f", ("a", "b"), [column([4, 5, 6]), column([7, 8, 9])])]
+    varied = vary(shown, 0, [Edit("idle", choice=1, place=1, donor=0)])
+    arrays = [value.array.tolist() for value in varied.values if isinstance(value, HostTensor)]
+    assert arrays == [[[4], [5], [6]], [[7], [0], [9]]]
+
+
+def column(numbers: list[int]) -> HostTensor:
+    return HostTensor(np.array(numbers, np.int64).reshape(-1, 1), "int64")

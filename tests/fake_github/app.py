@@ -8,7 +8,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import formatdate
 from typing import Any
 from urllib.parse import unquote
@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tests.fake_github import state
+from tests.fake_github import enterprise, state
 from tests.fake_github.description import (
     Operation,
     Undescribed,
@@ -130,8 +130,15 @@ def handles(
     return register
 
 
-def application(fake: FakeGitHub) -> Starlette:
+def operations() -> frozenset[str]:
+    """The ids of all that is answered."""
     from tests.fake_github import actions, apps, checks, graphql, issues, pulls, repos  # noqa: F401 - they register
+
+    return frozenset(_HANDLERS)
+
+
+def application(fake: FakeGitHub) -> Starlette:
+    operations()
 
     async def endpoint(request: Request) -> Response:
         try:
@@ -219,9 +226,13 @@ def _answer(fake: FakeGitHub, request: Request, path: str, body: bytes) -> tuple
         operation, values = operation_of(request.method, path)
         query = dict(request.query_params)
         check_request(operation, query, body)
+        enterprise.check_request(operation.id, query, body)
     except Undescribed as error:
         fake.violations.append(str(error))
         return NOT_FOUND, ""
+    spoken = request.headers.get("x-github-api-version", enterprise.SPOKEN)
+    if fake.enterprise and spoken != enterprise.SPOKEN:
+        return Answer(400, {"message": f"Invalid API version {spoken}"}), operation.id
     with fake.lock:
         answer = _authorised(fake, request, operation, dict(values), query, body)
     try:
@@ -233,6 +244,9 @@ def _answer(fake: FakeGitHub, request: Request, path: str, body: bytes) -> tuple
             else json.dumps(answer.data).encode()
         )
         check_answer(operation, answer.status, data)
+        if fake.enterprise and answer.data is not None and not isinstance(answer.data, bytes):
+            shaped = enterprise.answer(fake.enterprise, operation.id, answer.status, answer.data)
+            answer = replace(answer, data=shaped)
     except Undescribed as error:
         fake.violations.append(str(error))
     return _cached(request, answer), operation.id

@@ -164,4 +164,6 @@ def redeliver(call: Call) -> Answer:
 
 @handles("meta/get-all-versions", anybody=True)
 def versions(call: Call) -> Answer:
+    if call.fake.enterprise:
+        raise Refused(NOT_FOUND)
     return Answer(200, call.fake.api_versions)

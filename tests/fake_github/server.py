@@ -86,6 +86,8 @@ class FakeGitHub:
         self.tokens: dict[str, state.Token] = {}
         self.deliveries: list[state.Delivery] = []
         self.api_versions = ["2022-11-28", "2026-03-10"]
+        # The version of GitHub Enterprise Server that this is; empty for dotcom.
+        self.enterprise = ""
         self.requests: list[Seen] = []
         self.violations: list[str] = []
         self.faults: list[Fault] = []

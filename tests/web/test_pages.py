@@ -246,6 +246,20 @@ def test_a_sign_in_ends_in_the_browser_that_began_it(guarded):
     assert old.status_code == 404
 
 
+def test_while_github_is_away_or_is_not_github_nobody_is_let_in(guarded, monkeypatch):
+    """And nothing breaks."""
+    client, _ = signed_in(guarded, "ann")
+    with monkeypatch.context() as broken:
+        broken.setattr(GitHub, "do_GET", lambda self: self.connection.close())
+        assert client.get("/pr/octo/secret/500").status_code == 404
+        assert signed_in(guarded, "ann")[1].status_code == 404
+    assert client.get("/pr/octo/secret/500").status_code == 200
+    for body in (b"<html>", b"[]", b"7"):
+        with monkeypatch.context() as broken:
+            broken.setattr("tests.web.test_pages.json.dumps", lambda _, body=body: body.decode())
+            assert signed_in(guarded, "ann")[1].status_code == 404
+
+
 @pytest.mark.parametrize("back", ["//evil.example", "https://evil.example", "evil"])
 def test_nobody_is_sent_elsewhere(guarded, back):
     _, answer = signed_in(guarded, "ann", back)

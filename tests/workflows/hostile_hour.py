@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import random
 import signal
-import statistics
 import sys
 import threading
 import time
@@ -80,12 +79,14 @@ def _authors(database: str) -> Iterator[NormalAuthors]:
     """A bot of their own, which has made one review and stands still."""
     with stage(database) as (fake, bot):
         bot.settings |= {"SPECBOT_WRITE_GAP": "1.0", "SPECBOT_WRITES_PER_HOUR": "400"}
-        bot.start()
-        made = NormalAuthors(fake, bot, small(fake))
-        with made.awake():
-            _wait_for_review(fake, made.repo, "warm", 10**6)
-        yield made
-        bot.kill()
+        try:
+            bot.start()
+            made = NormalAuthors(fake, bot, small(fake))
+            with made.awake():
+                _wait_for_review(fake, made.repo, "warm", 10**6)
+            yield made
+        finally:
+            bot.kill()
 
 
 class HostileAuthor:
@@ -132,8 +133,8 @@ def _percentile(waits: list[float], share: float) -> float:
 
 
 def _told(name: str, waits: list[float]) -> str:
-    middle, worst = statistics.median(waits), _percentile(waits, 0.99)
-    return f"{name}: {len(waits)} reviews, p50 {middle:.1f} s, p99 {worst:.1f} s"
+    shares = ", ".join(f"p{100 * s:.0f} {_percentile(waits, s):.1f} s" for s in (0.5, 0.9, 0.99))
+    return f"{name}: {len(waits)} reviews, {shares}"
 
 
 def main() -> int:
@@ -147,6 +148,7 @@ def main() -> int:
     )
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with _authors(args.database) as alone, _authors(args.database) as beside:
         mallory = HostileAuthor(beside.fake, small(beside.fake))
         for turn in range(args.turns):

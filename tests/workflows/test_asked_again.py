@@ -42,6 +42,11 @@ def test_a_merge_queue_gets_its_check(live, engine):
     people.webhook(fake, repo, "merge_group", more, "ada")
     until(lambda: ended(repo, head))
     assert [(c.name, c.conclusion) for c in repo.check_runs] == [("specbot/review", "success")]
+    # Somebody wants it run again: its commit is no pull request's.
+    run = shapes.check_run(repo.check_runs[0], m.CheckRunWithSimpleCheckSuite)
+    run["check_suite"]["head_branch"] = f"gh-readonly-queue/main/pr-1-{'a' * 40}"
+    people.webhook(fake, repo, "check_run", {"action": "rerequested", "check_run": run}, "ada")
+    until(lambda: [c.conclusion for c in repo.check_runs] == ["success"] * 2)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from bot.context.retries import is_transient
 from bot.git import BlobStore, Git
 from bot.git.tree import open_trees
 from bot.github import GitHubError, RateLimited, UncertainWrite, download
@@ -182,6 +183,47 @@ def test_all_pages(client, fake, repo):
     ]
 
 
+NO_ANSWERS = {
+    "a page": Answer(200, b"<html>Sign in</html>", {"content-type": "text/html"}),
+    "the half of one": Answer(200, b'{"id": 1, "bo', {"content-type": "application/json"}),
+    "nothing": Answer(200, b""),
+    "a list": Answer(200, []),
+    "another object": Answer(200, {"status": "ok"}),
+    "a redirection": Answer(307, {"message": "Moved Permanently", "url": "http://x.example"}),
+}
+
+
+@pytest.mark.parametrize("what", NO_ANSWERS)
+def test_an_answer_that_is_not_githubs_says_nothing_of_a_write(client, fake, repo, slept, what):
+    """A proxy gave it. What may be sent twice is; of the rest nobody knows."""
+    comment = people.comment(fake, repo, repo.pulls[1], "ada", "before", send=False)
+    fake.fault("PATCH", "/issues/comments/", NO_ANSWERS[what])
+    client.patch(f"{REPO}/issues/comments/{comment.id}", {"body": "after"})
+    assert comment.body == "after" and len(slept) == 1
+    fake.fault("POST", "/reviews$", NO_ANSWERS[what])
+    with pytest.raises(UncertainWrite):
+        client.post(f"{REPO}/pulls/1/reviews", {"body": "x", "event": "COMMENT"}, key="id")
+    assert len(slept) == 1
+
+
+@pytest.mark.parametrize("what", ["a page", "the half of one", "nothing"])
+def test_a_read_that_was_not_answered_by_github_is_repeated(client, fake, slept, what):
+    fake.fault("GET", "/pulls/1$", NO_ANSWERS[what])
+    assert client.get(f"{REPO}/pulls/1")["number"] == 1
+    fake.fault("GET", "/pulls/1/comments$", NO_ANSWERS[what])
+    assert list(client.pages(f"{REPO}/pulls/1/comments")) == []
+    assert len(slept) == 2
+
+
+@pytest.mark.parametrize("reset", ["soon", "nan", "1e300", ""])
+def test_a_limit_whose_end_is_no_time_is_one_all_the_same(client, fake, reset):
+    headers = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": reset}
+    fake.fault("GET", "/pulls/1$", Answer(403, {"message": "limit"}, headers), times=9)
+    with pytest.raises(GitHubError) as caught:
+        client.get(f"{REPO}/pulls/1")
+    assert is_transient(caught.value) and getattr(caught.value, "wait", 1) <= 3 * 3600
+
+
 def test_an_unchanged_answer_costs_nothing(client, app, fake, repo):
     client.get(f"{REPO}/pulls/1")
     other = app.client(fake.installations[0].id, repo.id, PUBLISH)
@@ -252,6 +294,33 @@ def test_logs_and_artifacts_come_from_elsewhere_without_our_token(app, fake, rep
     with pytest.raises(GitHubError) as caught:
         download.job_log(fake.url, token, "octo/engine", job.id, 10_000)
     assert caught.value.status == 410
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://localhost:{port}/_blobs/log/{id}",
+        "http://169.254.169.254/latest/meta-data",
+        "https://[::1]:{port}/",
+        "ftp://files.example/log",
+        "http://[::1",
+        "/no/host",
+        "",
+    ],
+)
+@pytest.mark.parametrize("hops", [1, 2])
+def test_a_log_comes_from_no_machine_that_only_the_service_can_reach(
+    app, fake, repo, address, hops
+):
+    """Nor where the address that GitHub gave leads on to another."""
+    job, _ = logs(fake, repo)
+    token = app.token(fake.installations[0].id, repo.id, READ_CI)
+    port = int(fake.url.rsplit(":", 1)[1])
+    leads = Answer(302, None, {"location": address.format(port=port, id=job.id)})
+    fake.fault("GET", "/logs$" if hops == 1 else "/_blobs/log/", leads)
+    with pytest.raises(GitHubError):
+        download.job_log(fake.url, token, "octo/engine", job.id, 10_000)
+    assert len([r for r in fake.requests if r.path.startswith("/_blobs")]) == hops - 1
 
 
 def test_a_clone_has_what_a_review_reads_and_no_token(app, fake, repo, tmp_path):

@@ -9,7 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 from bot.db import engine
-from bot.db.engine import begin_to_write, engine_for
+from bot.db.engine import begin_to_write, engine_for, put
+from tests.workflows.databases import missing, postgres
 
 
 def test_sqlite_tells_milliseconds():
@@ -60,3 +61,31 @@ def test_what_is_no_waiting_is_said_at_once(file):
         begin_to_write(connection)
         with pytest.raises(sa.exc.OperationalError, match="within a transaction"):
             begin_to_write(connection)
+
+
+def test_two_who_write_one_new_row_at_once():
+    """As two web processes do when a pull request is opened and pushed to within a moment."""
+    if why := missing():
+        pytest.skip(why)
+    rows = sa.Table(
+        "rows",
+        sa.MetaData(),
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("at", sa.Float),
+    )
+    with postgres() as url, ThreadPoolExecutor(1) as pool:
+        server = engine_for(url)
+        rows.metadata.create_all(server)
+
+        def second() -> None:
+            with server.begin() as connection:
+                put(connection, rows, {"id": 1}, {"at": 2.0})
+
+        with server.begin() as connection:
+            put(connection, rows, {"id": 1}, {"at": 1.0})
+            written = pool.submit(second)
+            time.sleep(0.2)
+        written.result()
+        with server.connect() as connection:
+            assert connection.execute(sa.select(rows)).all() == [(1, 2.0)]
+        server.dispose()

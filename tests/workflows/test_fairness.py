@@ -3,6 +3,11 @@ writes."""
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,3 +112,59 @@ def test_a_long_queue_of_one_is_no_longer_way_for_another(fake, bot):
     bot.run("worker", SPECBOT_COMMANDS_PER_HOUR="100")
     until(lambda: answers(fake, pulls[1], told))
     assert sum(bool(answers(fake, pulls[0], one)) for one in asked) < 20
+
+
+def test_one_account_has_one_place_in_however_many_repositories(fake, bot):
+    """A worker has two; who fills as many repositories with work leaves one of them to others."""
+    stranger = [small(fake), small(fake)]
+    other = small(fake)
+    begun, gone_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        gone_on.wait(120)
+
+    for one in stranger:
+        fake.fault("POST", f"{one.full_name}/check-runs$", wait)
+    bot.start("--role", "web")
+    waiting = [people.open_pull(fake, one, "feature", author="mallory") for one in stranger]
+    bot.run("worker")
+    assert begun.wait(60)
+    # Long enough for the second to take the other place.
+    time.sleep(2.0)
+    pull = people.open_pull(fake, other, "feature", author="ada")
+    until(lambda: ended(other, pull.head_sha), 100)
+    assert not any(ended(one, pull.head_sha) for one, pull in zip(stranger, waiting, strict=True))
+    gone_on.set()
+    until(
+        lambda: all(ended(one, pull.head_sha) for one, pull in zip(stranger, waiting, strict=True))
+    )
+
+
+def test_who_looks_at_pages_keeps_no_webhook_waiting(fake, bot, repo):
+    """GitHub is slow to say whether the repository is public, and more people ask for its page than
+    there are threads."""
+    bot.start("--role", "all")
+    pull = people.open_pull(fake, repo, "feature")
+    page = f"/pr/{repo.full_name}/{pull.number}"
+    until(lambda: httpx.get(bot.url + page, trust_env=False).status_code == 200)
+    bot.kill()
+    begun, gone_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        gone_on.wait(120)
+
+    fake.fault("GET", f"{repo.full_name}$", wait, times=100)
+    bot.start("--role", "web")
+    with ThreadPoolExecutor(60) as pool:
+        views = [
+            pool.submit(httpx.get, bot.url + page, trust_env=False, timeout=150) for _ in range(60)
+        ]
+        assert begun.wait(60)
+        time.sleep(2.0)
+        assert httpx.get(f"{bot.url}/readyz", trust_env=False, timeout=60).status_code == 200
+        people.comment(fake, repo, pull, "ada", "/help")
+        assert fake.deliveries[-1].status_code == 202
+        gone_on.set()
+        assert {view.result().status_code for view in views} == {200}

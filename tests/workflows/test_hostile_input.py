@@ -13,7 +13,6 @@ from bot.chat import reply
 from bot.chat.comment_job import CommentJob
 from bot.chat.context import Refusal
 from bot.chat.gpu_run import KernelArguments, parse_arguments
-from bot.chat.nearest import nearest
 from bot.chat.permissions import Permission, permission_of
 from bot.github import GitHubError, RateLimited, UncertainWrite
 from bot.i18n.catalog import LANGUAGES, Catalog
@@ -21,6 +20,7 @@ from bot.i18n.escape import Markdown
 from bot.redact import redact
 from bot.webhooks.app import _job_request
 from bot.webhooks.handlers import HANDLERS
+from checks.core.near_names import near_names
 
 ADA = {"login": "ada", "id": 7, "type": "User"}
 PAYLOAD: dict[str, Any] = {
@@ -340,7 +340,7 @@ def test_secrets_in_what_github_says_are_not_said_on(secret):
     "word", ["", "x" * 500, "[", "(", ".*", "\\", "单元", "🙂" * 100, "a" * 255]
 )
 def test_any_word_has_names_near_it_or_none(word):
-    assert set(nearest(word, ["unit", "单元测试", "a" * 300, "[gpu] (x)"])) <= {
+    assert set(near_names(word, ["unit", "单元测试", "a" * 300, "[gpu] (x)"])) <= {
         "unit",
         "单元测试",
         "a" * 300,

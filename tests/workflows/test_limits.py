@@ -186,6 +186,16 @@ def test_moments_are_a_gap_apart(tmp_path):
     assert all(b - a == pytest.approx(100.0, abs=50.0) for a, b in itertools.pairwise(given))
 
 
+def test_a_review_whose_writes_a_proxy_answered_is_posted_and_ended(live, engine):
+    """Nothing was written, and the answer's status was 200."""
+    page = Answer(200, b"<html>Sign in</html>", {"content-type": "text/html"})
+    faults = [live.fault("POST", "/reviews$", page), live.fault("PATCH", "/check-runs/", page)]
+    pull = people.open_pull(live, engine, "feature")
+    until(lambda: ended(engine, pull.head_sha))
+    assert [fault.times for fault in faults] == [0, 0]
+    assert [review.commit_id for review in pull.live_reviews()] == [pull.head_sha]
+
+
 def test_a_review_that_github_took_for_spam_is_posted_later(live, engine):
     fault = live.fault("POST", "/reviews$", Answer(422, {"message": "Validation failed"}))
     pull = people.open_pull(live, engine, "feature")

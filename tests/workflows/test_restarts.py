@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from bot.cli.main import main
 from bot.db.engine import engine_for
 from bot.errors import UserError
 from bot.settings import load
-from tests.fake_github import FakeGitHub, people, state
+from tests.fake_github import Answer, FakeGitHub, people, state
 from tests.fake_github.state import Pull, Repository
 from tests.workflows import crash_boundaries
 from tests.workflows.conftest import ROOT, Bot, ended, free_port, until
@@ -247,6 +248,36 @@ def test_a_worker_that_dies_for_ever_is_taken_over(fake, bot, repo, database):
     numbers = httpx.get(f"http://127.0.0.1:{told}/metrics", trust_env=False, verify=False).text
     assert "specbot_takeovers_total 1.0" in numbers
     assert bool(list(bot.directory.glob("data/*.sqlite"))) == (database is None)
+
+
+def test_a_worker_that_stood_still_writes_no_more(fake, bot, repo):
+    """It had looked what stands on GitHub, and another has done its work since."""
+    bot.settings |= {"SPECBOT_DEAD_AFTER": "2", "SPECBOT_WRITE_GAP": "0.2"}
+    bot.start("--role", "web")
+    first = bot.run("worker", "--queues", "reviews", SPECBOT_WORKER_ID="first")
+    looked = fake.fault(
+        "GET", "/check-runs$", lambda: first.send_signal(signal.SIGSTOP), when="after"
+    )
+    pull = people.open_pull(fake, repo, "feature")
+    until(lambda: looked.times == 0)
+    bot.run("worker", SPECBOT_WORKER_ID="second")
+    until(lambda: ended(repo, pull.head_sha))
+    asked = len(fake.requests)
+    first.send_signal(signal.SIGCONT)
+    second = repo.git.commit("second", {"engine/second.py": "x = 1\n"}, parent="main")
+    people.open_pull(fake, repo, "second")
+    until(lambda: ended(repo, second))
+    assert len(fake.requests) > asked
+    once(repo, pull)
+
+
+def test_a_look_that_breaks_is_not_the_last(fake, bot, repo):
+    """What GitHub says of its installations makes no sense once."""
+    nonsense = fake.fault("GET", "/app/installations$", Answer(200, [{}]))
+    bot.start(SPECBOT_RECONCILE_EVERY="1")
+    pull = people.open_pull(fake, repo, "feature", send=False)
+    until(lambda: ended(repo, pull.head_sha))
+    assert nonsense.times == 0
 
 
 def _elliptic() -> str:

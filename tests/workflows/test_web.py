@@ -367,3 +367,32 @@ def test_a_bad_delivery_fails_alone(store, opened, bad):
 
     assert asyncio.run(sent()) == [202] * 6
     assert len(store.client.list_workflows()) == 4
+
+
+def test_a_slow_upload_is_not_waited_for(store, monkeypatch):
+    """And what is left of it is not read."""
+    monkeypatch.setattr("bot.webhooks.app._LONGEST_UPLOAD", 0.1)
+
+    async def drops():
+        while True:
+            yield b"x"
+            await asyncio.sleep(0.02)
+
+    async def sent() -> httpx.Response:
+        transport = httpx.ASGITransport(application(store, SECRETS, LARGEST))
+        async with httpx.AsyncClient(transport=transport, base_url="http://bot.example") as client:
+            fields = webhooks.headers("push", "one", b"", "new")
+            return await client.post("/webhook", content=drops(), headers=fields)
+
+    answer = asyncio.run(sent())
+    assert (answer.status_code, answer.headers["connection"]) == (408, "close")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/nowhere"), ("GET", "/readyz"), ("PUT", "/")]
+)
+def test_whatever_is_answered_has_the_headers(live, running, method, path):
+    with httpx.Client(trust_env=False, base_url=running.url) as http:
+        answer = http.request(method, path)
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]

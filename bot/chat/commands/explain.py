@@ -7,10 +7,10 @@ from typing import Any
 
 from bot.chat.context import Refusal, Task
 from bot.chat.explained_jobs import explain_job, explained_names
-from bot.chat.nearest import nearest
 from bot.chat.permissions import Permission
 from bot.chat.stored_findings import find_findings, known_names, place_of, predicted_failures
 from bot.i18n.escape import Style
+from checks.core.near_names import near_names
 
 Json = dict[str, Any]
 NAME = "explain"
@@ -38,7 +38,7 @@ def _explain(task: Task) -> str:
     if report is None:
         raise Refusal("no-report")
     known = [*known_names(report), *explained_names(task)]
-    raise Refusal("no-finding", wanted=name, near=nearest(name, known))
+    raise Refusal("no-finding", wanted=name, near=near_names(name, known))
 
 
 def _findings_text(task: Task, report: Json, findings: list[Json]) -> str:

@@ -4,8 +4,8 @@ that and why."""
 from __future__ import annotations
 
 from bot.chat.context import Refusal, Task
-from bot.chat.nearest import nearest
 from bot.chat.permissions import Permission
+from checks.core.near_names import near_names
 from checks.core.rule_ids import ids_meant
 from checks.registry import RULES
 
@@ -26,7 +26,7 @@ def run(task: Task) -> str:
 def _skip(task: Task, name: str, reason: str) -> None:
     known = [rule.ID for rule in RULES]
     if not ids_meant(name, known):
-        raise Refusal("skip-rule", rule=name or "?", near=nearest(name, known))
+        raise Refusal("skip-rule", rule=name or "?", near=near_names(name, known))
     if len(reason) < _SHORTEST_REASON:
         raise Refusal("skip-why", rule=name)
     task.pull()

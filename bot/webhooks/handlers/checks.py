@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
+from bot.ci.merge_queue import queue_target
 from bot.github.check import NAME
 from bot.jobs.commits import MergeGroupJob, ReviewAgainJob
 from bot.jobs.requests import JobRequest
@@ -16,25 +18,34 @@ def check_run(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
     if payload["action"] != "rerequested":
         return ci.job_request(delivery, payload)
     run = payload["check_run"]
-    return _again(delivery, payload, run) if run["name"] == NAME else None
+    if run["name"] != NAME:
+        return None
+    return _again(delivery, payload, run["head_sha"], run["check_suite"]["head_branch"])
 
 
 def check_suite(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
     """The same of all checks of ours on a commit."""
     if payload["action"] != "rerequested":
         return ci.job_request(delivery, payload)
-    return _again(delivery, payload, payload["check_suite"])
+    suite = payload["check_suite"]
+    return _again(delivery, payload, suite["head_sha"], suite["head_branch"])
 
 
-def _again(delivery: str, payload: Mapping[str, Any], part: Mapping[str, Any]) -> JobRequest:
+def _again(delivery: str, payload: Mapping[str, Any], head: str, branch: str | None) -> JobRequest:
+    """What was checked, again: the pull requests of the commit, or what a queue made on its
+    branch."""
     repository = payload["repository"]
-    return ReviewAgainJob(
+    job = ReviewAgainJob(
         id=f"again-{delivery}",
         installation=int(payload["installation"]["id"]),
         repository_id=int(repository["id"]),
         repository=str(repository["full_name"]),
-        head=str(part["head_sha"]),
-    ).request()
+        head=str(head),
+    )
+    target = queue_target(str(branch or ""))
+    if target is None:
+        return job.request()
+    return MergeGroupJob(**asdict(job), target=target).request()
 
 
 def merge_group(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:

@@ -160,6 +160,38 @@ template <class T, class Operation>
 T reduce(const LaneGroup& group, T value, Operation operation, EMULATOR_SITE) {
   return emulator::reduce_lanes(group.lanes(), value, operation, {file, line});
 }
+// Each step adds what stands twice as far back; every lane of the group takes part in it.
+template <class T, class Operation>
+T inclusive_scan(const LaneGroup& group, T value, Operation operation, EMULATOR_SITE) {
+  for (unsigned distance = 1; distance < group.num_threads(); distance *= 2) {
+    T before = group.shfl_up(value, distance, file, line);
+    if (group.thread_rank() >= distance) value = operation(before, value);
+  }
+  return value;
+}
+template <class T>
+T inclusive_scan(const LaneGroup& group, T value, EMULATOR_SITE) {
+  return inclusive_scan(group, value, plus<T>(), file, line);
+}
+template <class T>
+T exclusive_scan(const LaneGroup& group, T value, plus<T> add, EMULATOR_SITE) {
+  T before = group.shfl_up(inclusive_scan(group, value, add, file, line), 1, file, line);
+  return group.thread_rank() == 0 ? T(0) : before;
+}
+template <class T>
+T exclusive_scan(const LaneGroup& group, T value, EMULATOR_SITE) {
+  return exclusive_scan(group, value, plus<T>(), file, line);
+}
+template <class T, class Operation>
+EMULATOR_REFUSED("cooperative_groups: an exclusive scan that does not add")
+T exclusive_scan(const LaneGroup& group, T value, Operation operation);
+template <class T, class... Operations>
+EMULATOR_REFUSED("cooperative_groups: a scan over a whole block")
+T inclusive_scan(const thread_block& group, T value, Operations... operations);
+template <class T, class... Operations>
+EMULATOR_REFUSED("cooperative_groups: a scan over a whole block")
+T exclusive_scan(const thread_block& group, T value, Operations... operations);
+
 // The group's first thread stores the result, or adds it to what is there.
 template <class T, class Operation>
 void reduce_store_async(const LaneGroup& group, T* destination, T value, Operation operation,

@@ -268,3 +268,39 @@ float curand_normal(State* state) {
   state->boxmuller_flag = 0;
   return state->boxmuller_extra;
 }
+
+// A log-normal number is made of a normal one when that is drawn: the second of a pair is kept so.
+template <class State>
+float2 curand_log_normal2(State* state, float mean, float deviation) {
+  float2 pair = curand_normal2(state);
+  return {expf(mean + deviation * pair.x), expf(mean + deviation * pair.y)};
+}
+inline float4 curand_log_normal4(curandStatePhilox4_32_10_t* state, float mean, float deviation) {
+  float4 x = curand_normal4(state);
+  return {expf(mean + deviation * x.x), expf(mean + deviation * x.y), expf(mean + deviation * x.z),
+          expf(mean + deviation * x.w)};
+}
+template <class State>
+float curand_log_normal(State* state, float mean, float deviation) {
+  constexpr int kept = 2;
+  if (state->boxmuller_flag != kept) {
+    float2 pair = curand_log_normal2(state, mean, deviation);
+    state->boxmuller_extra = pair.y;
+    state->boxmuller_flag = kept;
+    return pair.x;
+  }
+  state->boxmuller_flag = 0;
+  return state->boxmuller_extra;
+}
+
+#define EMULATOR_NO_DISTRIBUTION(NAME)           \
+  template <class Result = double, class State, class... Arguments> \
+  EMULATOR_REFUSED("cuRAND: " #NAME) Result NAME(State*, Arguments...);
+EMULATOR_NO_DISTRIBUTION(curand_normal_double)
+EMULATOR_NO_DISTRIBUTION(curand_normal2_double)
+EMULATOR_NO_DISTRIBUTION(curand_log_normal_double)
+EMULATOR_NO_DISTRIBUTION(curand_log_normal2_double)
+EMULATOR_NO_DISTRIBUTION(curand_poisson)
+EMULATOR_NO_DISTRIBUTION(curand_poisson4)
+EMULATOR_NO_DISTRIBUTION(curand_discrete)
+#undef EMULATOR_NO_DISTRIBUTION

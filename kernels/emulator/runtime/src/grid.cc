@@ -296,6 +296,9 @@ void wait_here(Site site) {
   stop_here();
 }
 
+// What a kernel may ask for without a word, and what any kernel has been allowed since.
+size_t allowed_shared_bytes = 48 << 10;
+
 void check_shape(const LaunchShape& wanted) {
   auto total = [](dim3 d) { return static_cast<uint64_t>(d.x) * d.y * d.z; };
   auto shape = [](dim3 d) {
@@ -308,10 +311,19 @@ void check_shape(const LaunchShape& wanted) {
                       shape(wanted.block) + ", shared memory " +
                       std::to_string(wanted.dynamic_shared) + " is an invalid configuration");
   }
+  if (wanted.dynamic_shared > allowed_shared_bytes) {
+    throw DeviceError("launch: " + kernel() + " with shared memory " + std::to_string(wanted.dynamic_shared) +
+                      " needs cudaFuncSetAttribute with cudaFuncAttributeMaxDynamicSharedMemorySize");
+  }
 }
 
 }  // namespace
 
+bool allow_dynamic_shared(size_t bytes) {
+  if (bytes > kMostSharedBytes) return false;
+  allowed_shared_bytes = std::max(allowed_shared_bytes, bytes);
+  return true;
+}
 Schedule& schedule() { return the_schedule; }
 Observations& observations() { return the_observations; }
 const LaunchShape& shape() { return the_shape; }

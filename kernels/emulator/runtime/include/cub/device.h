@@ -64,6 +64,42 @@ struct DeviceReduce {
   }
 };
 
+struct DeviceSelect {
+  template <class In, class Flags, class Out, class Count>
+  static cudaError_t Flagged(void* memory, size_t& bytes, In in, Flags flags, Out out, Count selected, long count,
+                             cudaStream_t = nullptr) {
+    if (detail::asks_for_size(memory, bytes)) return cudaSuccess;
+    select(in, out, selected, count, [&](long i) { return static_cast<bool>(flags[i]); });
+    return cudaSuccess;
+  }
+  template <class In, class Out, class Count, class Predicate>
+  static cudaError_t If(void* memory, size_t& bytes, In in, Out out, Count selected, long count, Predicate predicate,
+                        cudaStream_t = nullptr) {
+    if (detail::asks_for_size(memory, bytes)) return cudaSuccess;
+    select(in, out, selected, count, [&](long i) { return static_cast<bool>(predicate(in[i])); });
+    return cudaSuccess;
+  }
+  // The first of each run of equal items.
+  template <class In, class Out, class Count>
+  static cudaError_t Unique(void* memory, size_t& bytes, In in, Out out, Count selected, long count,
+                            cudaStream_t = nullptr) {
+    if (detail::asks_for_size(memory, bytes)) return cudaSuccess;
+    select(in, out, selected, count, [&](long i) { return i == 0 || !(in[i] == in[i - 1]); });
+    return cudaSuccess;
+  }
+
+ private:
+  template <class In, class Out, class Count, class Chosen>
+  static void select(In in, Out out, Count selected, long count, Chosen chosen) {
+    std::vector<std::decay_t<decltype(in[0])>> kept;
+    for (long i = 0; i < count; ++i) {
+      if (chosen(i)) kept.push_back(in[i]);
+    }
+    std::copy(kept.begin(), kept.end(), out);
+    selected[0] = static_cast<std::decay_t<decltype(selected[0])>>(kept.size());
+  }
+};
+
 struct DeviceRadixSort {
   template <class Key, class Value>
   static cudaError_t SortPairs(void* memory, size_t& bytes, const Key* keys, Key* sorted_keys, const Value* values,

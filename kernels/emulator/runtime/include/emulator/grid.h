@@ -150,6 +150,9 @@ std::shared_ptr<BlockExchange> exchange_in_block(const void* value, size_t size,
 unsigned new_shared_slot();
 void* shared_slot(unsigned slot, size_t size);
 void* dynamic_shared_memory();
+// Let kernels have so much dynamic memory; false where there is less. Which kernel asked is not
+// known when one is launched, so that what one may, all may.
+bool allow_dynamic_shared(size_t bytes);
 
 [[noreturn]] void trap(const char* what);
 

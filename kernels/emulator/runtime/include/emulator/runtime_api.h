@@ -218,14 +218,19 @@ inline cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, siz
   return cudaMemcpy(to, from, n, cudaMemcpyDeviceToDevice);
 }
 
-// Attributes of kernels have no effect here, and static shared memory is not counted.
+// Of the attributes of kernels the size of dynamic memory has an effect; static memory is not counted.
 struct cudaFuncAttributes {
   size_t sharedSizeBytes = 0, constSizeBytes = 0, localSizeBytes = 0;
   int maxThreadsPerBlock = 1024, numRegs = 32, maxDynamicSharedSizeBytes = 227 * 1024;
 };
 template <class F>
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, F) { *attributes = {}; return cudaSuccess; }
-template <class F> cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute, int) { return cudaSuccess; }
+template <class F>
+cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute attribute, int value) {
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+  bool fits = value >= 0 && emulator::allow_dynamic_shared(static_cast<size_t>(value));
+  return fits ? cudaSuccess : cudaErrorInvalidValue;
+}
 template <class F> cudaError_t cudaFuncSetCacheConfig(F, int) { return cudaSuccess; }
 template <class F>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F, int, size_t) {

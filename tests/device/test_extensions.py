@@ -1,0 +1,222 @@
+"""Modules that a repository's C++ binds by pybind: who belongs to them, and their tests unmodified."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from kernels.emulator import importers
+from kernels.emulator.extensions import Extension, bind_by_given_name, extensions_of
+from tests.device.fixture_repo import commit
+from tests.device.test_command import needs_compiler, report_of, run_device
+
+needs_torch = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="modules are compiled with torch's headers"
+)
+
+_HEADER = """
+#pragma once
+#define RUN(...) launch_scale(__VA_ARGS__)
+template <typename T> void launch_scale(T* values, int n, float factor);
+bool is_whole(float factor);
+"""
+_KERNEL = """
+#include "scale.h"
+
+template <typename T>
+__global__ void scale_kernel(T* values, int n, float factor) {
+  int place = blockIdx.x * blockDim.x + threadIdx.x;
+  if (place < n) values[place] *= factor;
+}
+
+template <typename T>
+void launch_scale(T* values, int n, float factor) {
+  scale_kernel<<<(n + 31) / 32, 32>>>(values, n, factor);
+}
+
+template void launch_scale<float>(float*, int, float);
+"""
+_HOST = """
+#include "scale.h"
+bool is_whole(float factor) { return factor == static_cast<int>(factor); }
+"""
+_BINDING = """
+#include <torch/extension.h>
+#include "scale.h"
+
+torch::Tensor scaled(torch::Tensor values, double factor) {
+  TORCH_CHECK(values.is_cuda(), "not on the GPU");
+  TORCH_CHECK(is_whole(factor), "a part of one");
+  auto result = values.clone();
+  RUN(result.data_ptr<float>(), result.numel(), factor);
+  return result;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  m.def("scaled", &scaled, "each value times a factor");
+}
+"""
+_SETUP = """
+from setuptools import setup
+from torch.utils.cpp_extension import BuildExtension, CUDAExtension
+
+sources = ["csrc/binding.cpp", "csrc/check.cpp", "csrc/scale.cu"]
+setup(
+    name="engine",
+    ext_modules=[CUDAExtension(name="engine._C", sources=sources)],
+    cmdclass={"build_ext": BuildExtension},
+)
+"""
+_ALONE = """
+#include <torch/extension.h>
+
+__global__ void last_kernel(const int* values, int n, int* last) {
+  last[0] = values[OFFSET];
+}
+
+torch::Tensor last(torch::Tensor values) {
+  auto result = torch::empty({1}, values.options());
+  last_kernel<<<1, 1>>>(values.data_ptr<int>(), values.numel(), result.data_ptr<int>());
+  return result;
+}
+
+PYBIND11_MODULE(alone, m) {
+  m.def("last", [](torch::Tensor values) { return last(values); });
+}
+"""
+_ENGINE = """
+import torch
+from engine import _C
+
+
+def scaled(values, factor):
+    return _C.scaled(values, factor)
+"""
+_TEST = """
+import pytest
+import torch
+
+from engine import scaled
+
+
+def test_scaled():
+    values = torch.arange(40.0, device="cuda")
+    assert torch.equal(scaled(values, 2.0), values + values)
+    assert scaled(values, 3.0).shape == values.shape
+
+
+def test_parts():
+    with pytest.raises(RuntimeError, match="a part of one"):
+        scaled(torch.zeros(3).cuda(), 0.5)
+"""
+_TEST_ALONE = """
+from pathlib import Path
+
+import torch
+from torch.utils.cpp_extension import load
+
+alone = load(name="alone", sources=[str(Path(__file__).parent / "alone.cu")])
+
+
+def test_last():
+    assert alone.last(torch.arange(5, dtype=torch.int32, device="cuda")).item() == 4
+"""
+
+
+def write_repo(folder: Path, offset: str = "n - 1") -> None:
+    """A package whose module is built by `setup.py`, and a file that a test has built."""
+    files = {
+        "csrc/scale.h": _HEADER,
+        "csrc/scale.cu": _KERNEL,
+        "csrc/check.cpp": _HOST,
+        "csrc/binding.cpp": _BINDING,
+        "csrc/unused.cpp": "void unused() {}\n",
+        "setup.py": _SETUP,
+        "engine/__init__.py": _ENGINE,
+        "tests/test_scaled.py": _TEST,
+        "jit/alone.cu": _ALONE.replace("OFFSET", offset),
+        "jit/test_alone.py": _TEST_ALONE,
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def extensions_by_name(folder: Path) -> dict[str, Extension]:
+    return {extension.name: extension for extension in extensions_of(folder)}
+
+
+def test_what_a_module_is_built_of(tmp_path: Path) -> None:
+    write_repo(tmp_path)
+    own = extensions_by_name(tmp_path)["_C"]
+    assert own.members == ("csrc/binding.cpp", "csrc/check.cpp", "csrc/scale.cu")
+    assert own.modules == ("engine._C",)
+    assert own.ops_of("csrc/scale.cu") == ("_C.scaled",)
+
+
+def test_a_source_that_binds_itself(tmp_path: Path) -> None:
+    write_repo(tmp_path)
+    alone = extensions_by_name(tmp_path)["alone"]
+    assert alone.members == ("jit/alone.cu",)
+    assert alone.ops_of("jit/alone.cu") == ("alone.last",)
+    assert "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)" in bind_by_given_name(_ALONE)
+    assert bind_by_given_name(_KERNEL) == _KERNEL
+
+
+def test_an_instance_in_another_file(tmp_path: Path) -> None:
+    write_repo(tmp_path)
+    template, _, instance = _KERNEL.partition("template void")
+    (tmp_path / "csrc/scale.h").write_text(_HEADER + template.replace('#include "scale.h"', ""))
+    (tmp_path / "csrc/scale.cu").write_text(f'#include "scale.h"\ntemplate void{instance}')
+    assert "csrc/scale.cu" in extensions_by_name(tmp_path)["_C"].members
+
+
+def test_which_tests_come_to_a_module(tmp_path: Path) -> None:
+    write_repo(tmp_path)
+    (tmp_path / "tests/test_other.py").write_text("import torch\nscaled = last = 1\n")
+    assert importers.tests_of_extensions(tmp_path, extensions_of(tmp_path)) == {
+        "tests/test_scaled.py": {"_C.scaled"},
+        "jit/test_alone.py": {"alone.last"},
+    }
+
+
+def test_paddles_modules_are_paddles(tmp_path: Path) -> None:
+    (tmp_path / "ops.cc").write_text(_BINDING.replace("torch/extension.h", "paddle/extension.h"))
+    assert extensions_of(tmp_path) == []
+
+
+@needs_compiler
+@needs_torch
+def test_the_tests_of_modules(tmp_path: Path, cache: Path) -> None:
+    write_repo(tmp_path)
+    commit(tmp_path, "head")
+    report = report_of(run_device(cache, "test", "--repo", str(tmp_path), "--format", "json"))
+    assert report["sources"]["compiled"] == ["csrc/scale.cu", "jit/alone.cu"]
+    cases = {case["test"].rpartition("::")[2]: case for case in report["tests"]["cases"]}
+    assert {name: case["outcome"] for name, case in cases.items()} == {
+        "test_scaled": "passed",
+        "test_parts": "passed",
+        "test_last": "passed",
+    }
+    assert cases["test_scaled"]["ops"] == ["_C.scaled"]
+    assert cases["test_last"]["ops"] == ["alone.last"]
+
+
+@needs_compiler
+@needs_torch
+def test_the_calls_of_a_module_are_made_again(tmp_path: Path, cache: Path) -> None:
+    write_repo(tmp_path)
+    base = commit(tmp_path, "base")
+    other = _KERNEL.replace("*= factor", "= values[place] * factor + (factor == 3)")
+    (tmp_path / "csrc/scale.cu").write_text(other)
+    commit(tmp_path, "head")
+    arguments = ["--repo", str(tmp_path), "--base", base, "--paths", "csrc/scale.cu"]
+    arguments += ["--title", "Refactor the kernels", "--format", "json"]
+    report = report_of(run_device(cache, "compare", *arguments))
+    [finding] = report["findings"]
+    assert finding["rule"] == "device.changed-result"
+    [execution] = finding["evidence"]
+    assert execution["op"] == "_C.scaled"
+    assert execution["inputs"][1][1] == "3.0"
