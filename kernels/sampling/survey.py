@@ -10,7 +10,8 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, after_another, multiprocessors, read_logit, wait_for_another
+from .._device import LOG2E, read_logit, wait_for_another
+from .._hardware import after_another, multiprocessors
 from .._launch import Launcher, cdiv
 from .._tile_arithmetic import count_above, count_at_least, mass, mass_above
 from .._tile_loads import WARPS, arrived_tile, load_ahead, packing
