@@ -88,6 +88,7 @@ SEVERAL = {
     ("analysis", "functions-removed"),
     ("analysis", "topic-threads"),
     ("ci", "detail-group"),
+    ("device", "all-sources"),
     # Two numbers, of lines added and of lines removed.
     ("analysis", "size"),
     ("report", "size"),

@@ -144,7 +144,7 @@ def test_a_wrong_form_is_one_sentence(specbot, fake, monkeypatch, name):
     done = specbot("analyze", "--pr", name) if name else specbot("analyze", "--pr", "#")
     assert (
         done.code == 2
-        and "is not of the form OWNER/REPO#N" in done.err
+        and "is neither of the form OWNER/REPO#N nor the address" in done.err
         and done.err.count("\n") == 1
     )
 

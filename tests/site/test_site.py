@@ -148,7 +148,7 @@ def test_every_configuration_is_one() -> None:
 
 
 def test_tutorial_and_guides_are_in_chinese() -> None:
-    guides = {PAGES / "tutorial.md", *(PAGES / "how-to").glob("*.md")}
+    guides = {*PAGES.glob("tutorial*.md"), *(PAGES / "how-to").glob("*.md")}
     written = {page for page in guides if not is_chinese(page)}
     assert {page.with_name(f"{page.stem}.zh.md") for page in written} == guides - written
 

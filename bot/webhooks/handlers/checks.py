@@ -20,7 +20,7 @@ def check_run(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
     run = payload["check_run"]
     if run["name"] != NAME:
         return None
-    return _again(delivery, payload, run["head_sha"], run["check_suite"]["head_branch"])
+    return _again(delivery, payload, run["head_sha"], run["check_suite"].get("head_branch"))
 
 
 def check_suite(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
@@ -28,7 +28,7 @@ def check_suite(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
     if payload["action"] != "rerequested":
         return ci.job_request(delivery, payload)
     suite = payload["check_suite"]
-    return _again(delivery, payload, suite["head_sha"], suite["head_branch"])
+    return _again(delivery, payload, suite["head_sha"], suite.get("head_branch"))
 
 
 def _again(delivery: str, payload: Mapping[str, Any], head: str, branch: str | None) -> JobRequest:
