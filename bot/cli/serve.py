@@ -8,6 +8,7 @@ import socket
 from contextlib import closing, suppress
 
 import uvicorn
+from starlette.applications import Starlette
 
 from bot import logs
 from bot.cli.worker import serve_metrics
@@ -25,6 +26,7 @@ from bot.web.page_store import PageStore
 from bot.web.publicity import Publicity
 from bot.web.routes import routes
 from bot.webhooks.app import application
+from bot.webhooks.prompt_protocol import PromptProtocol
 from bot.workflows.worker import Worker, usual_queues
 
 
@@ -59,18 +61,10 @@ def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: b
     publicity = Publicity(context.app, known, page_store.set_private)
     pages = routes(page_store, Access(settings.oauth), settings.github_server_url, publicity)
     state_metrics.register(store.engine, settings.data_dir, settings.writes_per_hour)
-    own_port = settings.metrics_port is not None
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)
-    app = application(
-        store, settings.webhook_secrets, settings.largest_webhook, pages, with_metrics=not own_port
-    )
-    # A connection closed for idleness just when GitHub uses it again is a lost delivery. With
-    # uvicorn's own five seconds that happens on a busy machine.
-    config = uvicorn.Config(
-        with_headers(app), log_config=None, access_log=False, lifespan="off", timeout_keep_alive=75
-    )
-    server = uvicorn.Server(config)
+    app = application(store, settings.webhook_secrets, settings.largest_webhook, pages)
+    server = web_server(app)
     if not work:
         server.run([listener])
         return
@@ -80,6 +74,21 @@ def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: b
         server.run([listener])
     finally:
         worker.stop()
+
+
+def web_server(app: Starlette) -> uvicorn.Server:
+    """What serves `app` to strangers."""
+    # A connection closed for idleness just when GitHub uses it again is a lost delivery. With
+    # uvicorn's own five seconds that happens on a busy machine.
+    config = uvicorn.Config(
+        with_headers(app),
+        http=PromptProtocol,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        timeout_keep_alive=75,
+    )
+    return uvicorn.Server(config)
 
 
 def _terminate(*_: object) -> None:

@@ -65,7 +65,7 @@ def _named_queues(text: str | None) -> tuple[str, ...]:
 
 
 def serve_metrics(host: str, port: int) -> None:
-    """Serve `/metrics`, for a host that has no web side to do it."""
+    """Serve `/metrics` at a port of its own: that of the web side is everybody's."""
     try:
         start_http_server(port, host)
     except OSError as error:

@@ -11,7 +11,6 @@ from typing import Any
 import sqlalchemy as sa
 import structlog
 from anyio import CapacityLimiter, to_thread
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import SecretStr
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -47,13 +46,8 @@ def application(
     secrets: Sequence[SecretStr],
     largest: int,
     pages: Sequence[Route] = (),
-    *,
-    with_metrics: bool = True,
 ) -> Starlette:
-    """The routes, with those of `pages`. A webhook of more than `largest` bytes is refused.
-
-    `with_metrics`: they are served here, and not at a port of their own.
-    """
+    """The routes, with those of `pages`. A webhook of more than `largest` bytes is refused."""
     batch = DeliveryBatch(store)
     # Of its own, and one: whoever asks for pages keeps no probe waiting, nor probes each other.
     probing = CapacityLimiter(1)
@@ -93,15 +87,11 @@ def application(
     async def healthy(_: Request) -> Response:
         return JSONResponse({"alive": True})
 
-    async def prometheus_metrics(_: Request) -> Response:
-        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
-
     return Starlette(
         routes=[
             Route("/webhook", webhook, methods=["POST"]),
             Route("/healthz", healthy),
             Route("/readyz", ready),
-            *([Route("/metrics", prometheus_metrics)] if with_metrics else []),
             *pages,
         ]
     )

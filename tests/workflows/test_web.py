@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -16,9 +18,11 @@ import sqlalchemy as sa
 import time_machine
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from prometheus_client import generate_latest
 from pydantic import SecretStr
 from starlette.testclient import TestClient
 
+from bot.cli.serve import open_listener, web_server
 from bot.db.deliveries import PullKey, Store
 from bot.jobs.ci import CommitCIJob
 from bot.jobs.requests import Delivery
@@ -221,7 +225,9 @@ def test_health(web, store):
     assert web.get("/healthz").status_code == 200
     assert web.get("/readyz").status_code == 200
     send(web, b"{}", event="ping", secret="guess")
-    assert 'specbot_deliveries_total{outcome="refused"}' in web.get("/metrics").text
+    assert 'specbot_deliveries_total{outcome="refused"}' in generate_latest().decode()
+    # Numbers are the operators' alone, at a port of their own.
+    assert web.get("/metrics").status_code == 404
     assert web.get("/webhook").status_code == 405
 
 
@@ -386,6 +392,31 @@ def test_a_slow_upload_is_not_waited_for(store, monkeypatch):
 
     answer = asyncio.run(sent())
     assert (answer.status_code, answer.headers["connection"]) == (408, "close")
+
+
+def test_a_slow_head_is_not_waited_for(store, monkeypatch):
+    """Each byte of it comes in time; and a whole one still is answered."""
+    monkeypatch.setattr("bot.webhooks.prompt_protocol._LONGEST_HEAD", 0.5)
+    listener = open_listener("127.0.0.1", 0)
+    server = web_server(application(store, SECRETS, LARGEST))
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    try:
+        port = listener.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as slow:
+            begun = time.monotonic()
+            with pytest.raises(OSError, match=r"pipe|reset"):
+                while time.monotonic() < begun + 10:
+                    slow.sendall(b"G")
+                    time.sleep(0.1)
+        with httpx.Client(trust_env=False, base_url=f"http://127.0.0.1:{port}") as http:
+            for _ in range(2):
+                assert http.get("/healthz").status_code == 200
+                time.sleep(0.7)
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listener.close()
 
 
 @pytest.mark.parametrize(
