@@ -35,6 +35,7 @@ from bot.errors import UserError
 from bot.github.app import App, Endpoint, OAuth
 
 _PREFIX = "SPECBOT_"
+_DATABASES = ("sqlite", "postgresql")
 _CONFIG_FILE = f"{_PREFIX}CONFIG_FILE"
 # Where sockets of the machine's services are.
 _RUNTIME_DIR = Path("/run")
@@ -91,6 +92,10 @@ class Settings(BaseSettings):
     # How long reports and what steps wrote down are kept. Work that has not ended is never deleted.
     keep_reports_days: float = Field(365.0, gt=0.0)
     keep_steps_days: float = Field(14.0, ge=4.0)
+    keep_clones_days: float = Field(30.0, gt=0.0)
+    # Of all clones together, and of what one fetch brings. A clone in use is never deleted.
+    clones_gib: int = Field(50, ge=1)
+    largest_fetch_mib: int = Field(2048, ge=1)
     ci_gather: float = Field(30.0, gt=0.0)
     ci_refresh_every: float = Field(1800.0, gt=0.0)
     heartbeat_every: float = Field(5.0, gt=0.0)
@@ -122,6 +127,15 @@ class Settings(BaseSettings):
             except OSError as error:
                 raise UserError("unreadable", path=str(name), reason=error.strerror) from error
         return data
+
+    @field_validator("database_url")
+    @classmethod
+    def _known_database(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            kind = value.get_secret_value().partition(":")[0].partition("+")[0]
+            if kind not in _DATABASES:
+                raise UserError("settings-database", kind=kind[:20])
+        return value
 
     @field_validator("private_key")
     @classmethod

@@ -42,7 +42,11 @@ class ServiceContext:
                 read_only=settings.posting == "shadow",
             ),
             store,
-            Checkouts(settings.data_dir / "clones", settings.github_server_url),
+            Checkouts(
+                settings.data_dir / "clones",
+                settings.github_server_url,
+                settings.largest_fetch_mib,
+            ),
             Catalog(settings.language, Markdown()),
             Records(store.engine),
         )

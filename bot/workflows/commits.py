@@ -9,6 +9,7 @@ from dbos import DBOS
 
 from bot.context.retries import step
 from bot.context.service_context import current_context
+from bot.errors import UserError
 from bot.github import check
 from bot.github.app import ANALYSE, PUBLISH
 from bot.jobs.commits import MergeGroupJob, ReviewAgainJob
@@ -76,7 +77,10 @@ def analyse_group(stored: Json) -> Json:
     """Review what the group brings to the branch: `report`, or what kept it from being made."""
     job, context = MergeGroupJob(**stored), current_context()
     token = context.app.token(job.installation, job.repository_id, ANALYSE)
-    clone, compared = context.checkouts.fetch(job.repository, token, job.target, job.head)
+    try:
+        clone, compared = context.checkouts.fetch(job.repository, token, job.target, job.head)
+    except UserError as error:
+        return {"error": error.as_data()}
     facts = {"title": "", "body": "", "target": job.target, "skips": []}
     try:
         language = context.settings.language

@@ -17,6 +17,7 @@ from bot.context.retries import posting_step, step
 from bot.context.service_context import current_context
 from bot.db.deliveries import PullKey
 from bot.db.rate_limits import charged_to
+from bot.errors import UserError
 from bot.github import GitHubError, check
 from bot.github.app import ANALYSE, COMMENT, PUBLISH, RESOLVE
 from bot.github.client import Client
@@ -146,7 +147,11 @@ def analyse(job: ReviewJob, facts: Json) -> Json:
     context, key = current_context(), _key(job)
     token = context.app.token(job.installation, job.repository_id, ANALYSE)
     begun = time.monotonic()
-    clone, compared = context.checkouts.fetch(job.repository, token, facts["target"], facts["head"])
+    target, head = facts["target"], facts["head"]
+    try:
+        clone, compared = context.checkouts.fetch(job.repository, token, target, head)
+    except UserError as error:
+        return {"error": error.as_data()}
     fetched = time.monotonic()
     language = context.settings.language
     try:

@@ -39,6 +39,8 @@ WORKFLOWS = (
 # release that took another number here would leave for ever what the one before had begun.
 _WORK_VERSION = "0.1.0"
 _POLL = 0.25
+_HOUR = 3600.0
+_GIB = 1 << 30
 _DAY = 24 * 3600.0
 _log = structlog.get_logger("specbot.worker")
 
@@ -112,6 +114,7 @@ class Worker:
         settings = context.settings
         self._every(settings.heartbeat_every, self._watch)
         self._every(_POLL, lambda: context.backoff.bring_back(context.store, self._name))
+        self._every(_HOUR, self._remove_clones)
         if "reviews" in self._queues:
             self._every(settings.redeliver_every, lambda: deliveries.redeliver(context))
             self._every(settings.reconcile_every, lambda: pulls.enqueue_missed(context))
@@ -124,6 +127,14 @@ class Worker:
         reports, steps = settings.keep_reports_days, settings.keep_steps_days
         purged = purge_older(store.engine, store.client, reports * _DAY, steps * _DAY)
         _log.info("purged what is old", rows=purged.rows, workflows=purged.workflows)
+
+    def _remove_clones(self) -> None:
+        """Delete clones that are old or too many; each host has its own."""
+        settings = self._context.settings
+        age, size = settings.keep_clones_days * _DAY, settings.clones_gib * _GIB
+        removed = self._context.checkouts.remove_unused(age, size)
+        if removed:
+            _log.info("removed clones that were not used", clones=removed)
 
     def stop(self) -> None:
         """End without waiting for running workflows: they are taken up again at the next start."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import io
 import itertools
+import os
+import random
 import time
 import zipfile
 from types import SimpleNamespace
@@ -12,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from bot.context.retries import is_transient
+from bot.errors import UserError
 from bot.git import BlobStore, Git
 from bot.git.tree import open_trees
 from bot.github import GitHubError, RateLimited, UncertainWrite, download
@@ -397,6 +400,34 @@ def test_a_clone_is_told_which_commits_touched_what(app, fake, repo, tmp_path):
     assert Git(clone).attempt("commit-graph", "verify") is not None
     # A look at what the index says of the files, which git has no plain way to show.
     assert any(b"BDAT" in graph.read_bytes() for graph in graphs.glob("*.graph"))
+
+
+def test_a_fetch_that_is_too_large_is_refused_and_leaves_nothing(app, fake, repo, tmp_path):
+    noise = "".join(f"{random.random()}\n" for _ in range(200_000))
+    head = repo.git.commit("large", {"noise.txt": noise}, parent="main")
+    token = app.token(fake.installations[0].id, repo.id, ANALYSE)
+    checkouts = Checkouts(tmp_path / "clones", fake.url, largest_mib=1)
+    with pytest.raises(UserError) as caught:
+        checkouts.fetch("octo/engine", token, "main", head)
+    assert caught.value.as_data() == {"key": "fetch-too-large", "args": {"mib": "1"}}
+    assert not [*tmp_path.rglob("tmp_pack_*")]
+    checkouts.fetch("octo/engine", token, "main", repo.git.sha("feature"))
+    Checkouts(tmp_path / "clones", fake.url).fetch("octo/engine", token, "main", head)
+
+
+def test_clones_go_by_age_and_size_and_those_in_use_stay(app, fake, repo, tmp_path):
+    checkouts = Checkouts(tmp_path / "clones", fake.url)
+    token = app.token(fake.installations[0].id, repo.id, ANALYSE)
+    clone, _ = checkouts.fetch("octo/engine", token, "main", repo.git.sha("feature"))
+    assert checkouts.remove_unused(age=0.0, size=0) == 0
+    two_days_ago = time.time() - 2 * 86_400
+    os.utime(clone / "specbot.lock", (two_days_ago, two_days_ago))
+    assert checkouts.remove_unused(age=30 * 86_400.0, size=1 << 30) == 0
+    assert checkouts.remove_unused(age=30 * 86_400.0, size=1000) == 1
+    assert not clone.exists()
+    checkouts.fetch("octo/engine", token, "main", repo.git.sha("feature"))
+    os.utime(clone / "specbot.lock", (two_days_ago, two_days_ago))
+    assert checkouts.remove_unused(age=86_400.0, size=1 << 30) == 1
 
 
 def test_git_failures_name_no_token(app, fake, repo, tmp_path):

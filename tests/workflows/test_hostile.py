@@ -4,6 +4,8 @@ answering."""
 from __future__ import annotations
 
 import json
+import random
+import stat
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 
 from tests.fake_github import FakeGitHub, people, shapes, webhooks
 from tests.fake_github.state import Comment, Pull, Repository, WorkflowRun
-from tests.workflows.conftest import Bot, until
+from tests.workflows.conftest import Bot, ended, until
 from tests.workflows.test_commands import (
     WORKFLOW,
     answers,
@@ -342,3 +344,19 @@ def test_more_commands_than_anybody_needs(live, engine, victim):
     made = people.comment(live, engine, victim, "mallory", body)
     until(lambda: any("were not done" in c.body for c in victim.comments))
     assert len(answers(live, victim, made)) == 6
+
+
+def test_a_repository_that_would_fill_the_disk_is_refused_on_the_check(fake, bot, repo):
+    """And what the service keeps is its owner's alone."""
+    noise = "".join(f"{random.random()}\n" for _ in range(200_000))
+    repo.git.commit("large", {"engine/noise.txt": noise}, parent="main")
+    bot.start(SPECBOT_LARGEST_FETCH_MIB="1")
+    pull = people.open_pull(fake, repo, "large")
+    until(lambda: ended(repo, pull.head_sha))
+    (check,) = repo.check_runs
+    assert check.conclusion == "action_required"
+    assert "1 MiB" in check.summary
+    assert not [*bot.clone(repo).rglob("tmp_pack_*")]
+    data = bot.directory / "data"
+    assert stat.S_IMODE(data.stat().st_mode) == 0o700
+    assert stat.S_IMODE((data / "specbot.sqlite").stat().st_mode) == 0o600

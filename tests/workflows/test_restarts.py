@@ -295,6 +295,7 @@ def _elliptic() -> str:
     [
         ({"SPECBOT_WEBHOOK_SECRETS": None}, "SPECBOT_WEBHOOK_SECRETS"),
         ({"SPECBOT_WEBHOOK_SECRETS": " , "}, "a webhook secret is needed"),
+        ({"SPECBOT_DATABASE_URL": "mysql://u:p@host/d"}, "`mysql` is not known"),
         ({"SPECBOT_APP_ID": "abc"}, "app_id: Input should be a valid integer"),
         ({"SPECBOT_PRIVATE_KEY_FILE": "/nowhere"}, "/nowhere"),
         ({"SPECBOT_PRIVATE_KEY_FILE": None}, "SPECBOT_PRIVATE_KEY"),
