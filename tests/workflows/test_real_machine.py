@@ -120,6 +120,9 @@ def test_what_a_stranger_can_do(fake, bot, engine, tmp_path, monkeypatch):
         here: dict[str, object] = {}
         exec(source, here)
         monkeypatch.setenv("SPECBOT_PORT", str(bot.port))
+        # What lies beside where code runs is its own: here nothing, wherever the checkout is.
+        (tmp_path / "job/work").mkdir(parents=True)
+        monkeypatch.chdir(tmp_path / "job/work")
         assert [what.__name__ for what in here["TRIES"] if here["can"](what)] == [
             t.__name__ for t in here["TRIES"]
         ]

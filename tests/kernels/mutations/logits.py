@@ -26,6 +26,7 @@ from tests.kernels import (
     test_sampling,
     test_sampling_adjust,
     test_sampling_sharded,
+    test_survey,
     test_tiles,
     test_tree,
     test_verify,
@@ -42,7 +43,7 @@ MODULES = tuple(
         "logprobs.entry", "logprobs.stream", "logprobs.search", "logprobs.merge", "logprobs.triton",
         "verify.request", "verify.stats", "verify.judge", "verify.residual", "verify.finish", "verify.match",
         "verify.topp", "verify.triton",
-        "sampling.limits", "sampling.bracket", "sampling.collect", "sampling.search", "sampling.among",
+        "sampling.limits", "sampling.bracket", "sampling.collect", "sampling.survey", "sampling.search", "sampling.among",
         "sampling.ending", "sampling.settle", "sampling.cut", "sampling.draw", "sampling.candidates", "sampling.expand",
         "sampling.adjust",
         "tree.build", "tree.walk",
@@ -120,6 +121,8 @@ REQUEST, JUDGE, RESIDUAL, FINISH, TOPP = (
 AMONG, ENDING, SETTLE, CANDIDATES, EXPAND = (
     f"kernels.sampling.{name}" for name in ("among", "ending", "settle", "candidates", "expand")
 )
+SURVEY = "kernels.sampling.survey"
+SURVEY_TEST = over(test_survey.CASES, test_survey.check)
 LIMITS, ADJUST = "kernels.sampling.limits", "kernels.sampling.adjust"
 LAYOUT, SHARD_DRAW, SHARD_SCORE = (
     f"kernels.sharded.{name}" for name in ("layout", "draw", "score")
@@ -268,6 +271,12 @@ MUTATIONS = (
     Mutation("sampling_ties_of_the_bracket_forgotten", ENDING, "until_high = above + high", "until_high = above + 0 * high", SELECTION_TEST),
     Mutation("sampling_trusts_a_wrong_bracket", ENDING, "part = tl.where((goal <= above) | (goal > until_among + low), FAILED, part)", "part = part + 0", test_sampling.check_a_wrong_guess),
     Mutation("sampling_draws_beside_the_candidates", SETTLE, "masses += _masses_of_candidates(", "masses += 0 * _masses_of_candidates(", SELECTION_TEST),
+    Mutation("survey_one_token_short", SURVEY, "reached = count >= k", "reached = count >= k - 1", SURVEY_TEST),
+    Mutation("survey_ends_a_token_early", SURVEY, "missed = count < k", "missed = count <= k", SURVEY_TEST),
+    Mutation("survey_forgets_what_lies_above", SURVEY, "best + tl.cumsum(tokens * weight", "0 * best + tl.cumsum(tokens * weight", SURVEY_TEST),
+    Mutation("survey_tokens_worth_their_own_step", SURVEY, "tl.cumsum(tokens * next_weight", "tl.cumsum(tokens * weight", SURVEY_TEST),
+    Mutation("survey_before_all_have_counted", SURVEY, "== programs - 1", "== 0", SURVEY_TEST),
+    Mutation("survey_counts_the_next_step", SURVEY, "number == step, reach", "number == step + 1, reach", SURVEY_TEST),
     Mutation("min_p_before_the_temperature", LIMITS, "top + temperature * tl.log(part)", "top + tl.log(part) + 0.0 * temperature", MIN_P_TEST),
     Mutation("min_p_widens_the_set", LIMITS, "stricter = limited & (floor > cut_logit)", "stricter = limited", MIN_P_TEST),
     Mutation("adjust_takes_rows_for_requests", ADJUST, "request = tl.load(request_ptr + row).to(tl.int64)", "request = row", _adjusting("requests", "presence", "counts")),
