@@ -245,8 +245,12 @@ def test_a_worker_that_dies_for_ever_is_taken_over(fake, bot, repo, database):
     bot.run("worker", SPECBOT_WORKER_ID="second", SPECBOT_DEAD_AFTER="2", SPECBOT_METRICS_PORT=told)
     until(lambda: ended(repo, pull.head_sha))
     once(repo, pull)
-    numbers = httpx.get(f"http://127.0.0.1:{told}/metrics", trust_env=False, verify=False).text
-    assert "specbot_takeovers_total 1.0" in numbers
+
+    def numbers() -> str:
+        return httpx.get(f"http://127.0.0.1:{told}/metrics", trust_env=False, verify=False).text
+
+    assert "specbot_takeovers_total 1.0" in numbers()
+    until(lambda: 'specbot_reviews_total{outcome="published"} 1.0' in numbers())
     assert bool(list(bot.directory.glob("data/*.sqlite"))) == (database is None)
 
 
