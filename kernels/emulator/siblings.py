@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from kernels.emulator.readings import (
     read_rows,
 )
 from kernels.emulator.recording import Call, load_call
-from kernels.emulator.replaying import first_difference, show_inputs, size_of
+from kernels.emulator.replaying import first_difference, own_copy, show_inputs, size_of
 
 # Where the sides differ each runs so often: what is random, or depends on the order of threads,
 # shows itself.
@@ -292,7 +291,7 @@ class Pair:
         """A side's results by name. Raises `NotComparable` where it refuses the input."""
         library, signature = self._sides[number]
         names = signature.parameters or call.parameters
-        own = copy.deepcopy(list(values))
+        own = own_copy(values)
         try:
             results = library.call(self._op, own, seed)
         except OpError as error:

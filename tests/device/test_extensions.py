@@ -12,7 +12,12 @@ from bot.device.siblings import with_base
 from bot.device.tests import TestPlan, run_files
 from bot.device.workspace import Workspace, cache_folder
 from kernels.emulator import importers
-from kernels.emulator.extensions import Extension, bind_by_given_name, extensions_of
+from kernels.emulator.extensions import (
+    Extension,
+    bind_by_given_name,
+    built_modules,
+    extensions_of,
+)
 from tests.device.test_command import needs_compiler
 
 needs_torch = pytest.mark.skipif(
@@ -169,6 +174,8 @@ def extensions_by_name(folder: Path) -> dict[str, Extension]:
 
 def test_what_a_module_is_built_of(tmp_path: Path) -> None:
     write_repo(tmp_path)
+    # A function of the same name, further away.
+    write_files(tmp_path, {"other/check.cpp": _HOST})
     own = extensions_by_name(tmp_path)["_C"]
     assert own.members == ("csrc/binding.cpp", "csrc/check.cpp", "csrc/scale.cu")
     assert own.modules == ("engine._C",)
@@ -179,6 +186,7 @@ def test_a_source_that_binds_itself(tmp_path: Path) -> None:
     write_alone(tmp_path)
     own = extensions_by_name(tmp_path)["alone"]
     assert own.members == ("jit/alone.cu",)
+    assert own.modules == ("alone",)
     assert own.ops_of("jit/alone.cu") == ("alone.last",)
     assert "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)" in bind_by_given_name(_ALONE)
     assert bind_by_given_name(_KERNEL) == _KERNEL
@@ -190,6 +198,45 @@ def test_an_instance_in_another_file(tmp_path: Path) -> None:
     (tmp_path / "csrc/scale.h").write_text(_HEADER + template.replace('#include "scale.h"', ""))
     (tmp_path / "csrc/scale.cu").write_text(f'#include "scale.h"\ntemplate void{instance}')
     assert "csrc/scale.cu" in extensions_by_name(tmp_path)["_C"].members
+
+
+def test_functions_are_bound_in_another_file(tmp_path: Path) -> None:
+    write_repo(tmp_path)
+    binds = "#include <torch/extension.h>\nvoid bind_last(pybind11::module& m)"
+    files = {
+        "csrc/binding.cpp": f"{binds};\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ bind_last(m); }}",
+        "csrc/last.cpp": f'{binds} {{\n  m.def("whole", &is_whole);\n}}',
+    }
+    write_files(tmp_path, files)
+    own = extensions_by_name(tmp_path)["_C"]
+    assert own.members == ("csrc/binding.cpp", "csrc/check.cpp", "csrc/last.cpp")
+    assert own.ops_of("csrc/check.cpp") == ("_C.whole",)
+
+
+def test_the_names_that_a_build_file_gives() -> None:
+    text = """
+PACKAGE = "engine"
+sources = ["./csrc/binding.cpp", "csrc/scale.cu"]
+setup(ext_modules=[CUDAExtension(f"{PACKAGE}._C", sources), CppExtension(unknown, sources)])
+"""
+    assert list(built_modules(text)) == [("engine._C", ["csrc/binding.cpp", "csrc/scale.cu"])]
+
+
+def test_a_test_comes_to_a_module_by_other_files(tmp_path: Path) -> None:
+    write_repo(tmp_path)
+    write_alone(tmp_path)
+    files = {
+        "tests/helpers.py": "from engine import scaled as scale\n",
+        "tests/test_helped.py": "from tests.helpers import scale\n",
+        # All of its functions, where none is named.
+        "tests/test_all.py": "import engine._C as ops\nfor name in dir(ops): ...\n",
+        "tests/test_far.py": 'from torch.utils import cpp_extension\ncpp_extension.load("alone.cu")\n',
+    }
+    write_files(tmp_path, files)
+    found = importers.tests_of_extensions(tmp_path, extensions_of(tmp_path))
+    assert found["tests/test_helped.py"] == {"_C.scaled"}
+    assert found["tests/test_all.py"] == {"_C.scaled"}
+    assert found["tests/test_far.py"] == {"alone.last"}
 
 
 def test_which_tests_come_to_a_module(tmp_path: Path) -> None:
