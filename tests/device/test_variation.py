@@ -163,3 +163,8 @@ def test_a_copy_of_arguments_has_room_around_each_tensor() -> None:
         np.testing.assert_array_equal(copied.array, array)
         assert copied.array.size == 0 or copied.array.strides == array.strides
         assert copied.array.base is not None
+
+
+def test_two_requests_show_no_sum() -> None:
+    chance = call([1, 4], [False, True], 5).values[0], call([1, 5], [False, True], 5).values[0]
+    assert find_prefix_sums([Call("gather", ("encoder", "decoder"), list(chance))]) == []
