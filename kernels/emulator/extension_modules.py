@@ -85,9 +85,13 @@ class ExtensionModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def load_module(library: str) -> ModuleType:
-    """The module in a library, apart from any other with the same name."""
-    loader = ExtensionFileLoader(EXTENSION_NAME, library)
-    spec = importlib.util.spec_from_file_location(EXTENSION_NAME, library, loader=loader)
+    """The module in a library, apart from any other that is bound by the same name.
+
+    pybind11 keeps a module by its whole name, and gives it again to who asks for another file's.
+    """
+    name = f"{Path(library).stem}.{EXTENSION_NAME}"
+    loader = ExtensionFileLoader(name, library)
+    spec = importlib.util.spec_from_file_location(name, library, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,9 @@ from kernels.emulator.recording import Call, load_call
 
 # What a shown value has at most.
 _SHOWN = 12
+# Bytes on either side of a tensor, and what they are.
+_ROOM = 1024
+_ROOM_BYTE = 0xA5
 _FLOATS = ("float16", "float32", "float64", "bfloat16")
 
 
@@ -64,13 +66,39 @@ def run_replay(job: dict[str, Any]) -> None:
 
 def make_call(library: Ops, op: str, values: Sequence[Value], seed: int) -> Outcome:
     """Call the op on a copy of the arguments."""
-    own = copy.deepcopy(list(values))
+    own = own_copy(values)
     try:
         results = library.call(op, own, seed)
     except OpError as error:
         return Outcome([], str(error))
     tensors = [value for value in results if isinstance(value, HostTensor)]
     return Outcome([*tensors, *_tensors(own)])
+
+
+def own_copy(values: Sequence[Any]) -> list[Any]:
+    """A copy of the arguments, with room around each tensor.
+
+    What an op writes beside one would otherwise end this process, now or later, or not at all.
+    """
+    return [_own_copy(value) for value in values]
+
+
+def _own_copy(value: Any) -> Any:
+    if isinstance(value, HostTensor):
+        return HostTensor(_with_room(value.array), value.dtype, value.on_host)
+    if isinstance(value, (list, tuple)):
+        return own_copy(value)
+    return value
+
+
+def _with_room(array: np.ndarray) -> np.ndarray:
+    """A copy with the same order of dimensions in memory."""
+    axes = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
+    source = array.transpose(axes)
+    memory = np.full(source.nbytes + 2 * _ROOM, _ROOM_BYTE, np.uint8)
+    inner = memory[_ROOM : _ROOM + source.nbytes].view(source.dtype).reshape(source.shape)
+    inner[...] = source
+    return inner.transpose(np.argsort(axes))
 
 
 def _tensors(values: Sequence[Any]) -> list[HostTensor]:

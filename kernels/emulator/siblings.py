@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,9 +14,17 @@ import numpy as np
 
 from kernels.emulator.events import Events
 from kernels.emulator.library import HostTensor, OpError, Ops, OpSignature, Value, load_ops
-from kernels.emulator.readings import RowShift, find_shift, read_rows
+from kernels.emulator.readings import (
+    Reading,
+    RequestsDiffer,
+    TakenByEach,
+    TakenOnce,
+    count_of,
+    find_shift,
+    read_rows,
+)
 from kernels.emulator.recording import Call, load_call
-from kernels.emulator.replaying import first_difference, show_inputs, size_of
+from kernels.emulator.replaying import first_difference, own_copy, show_inputs, size_of
 
 # Where the sides differ each runs so often: what is random, or depends on the order of threads,
 # shows itself.
@@ -147,6 +154,7 @@ class Pair:
         )
         self._texts = texts
         self._forms: tuple[dict[str, set[_Form]], ...] = ({}, {})
+        self._readings: tuple[list[TakenOnce | TakenByEach], ...] | None = None
 
     @property
     def parameters(self) -> set[str]:
@@ -155,6 +163,7 @@ class Pair:
 
     def show(self, call: Call, *, of_copy: bool) -> None:
         """Remember the forms of tensors that a side's own tests give it."""
+        self._readings = None
         forms = self._forms[of_copy]
         for name, value in zip(call.parameters, call.values, strict=False):
             if isinstance(value, HostTensor):
@@ -172,7 +181,9 @@ class Pair:
         try:
             values = [self._arranged(number, call) for number in (0, 1)]
             own, other = (self._run(number, call, values[number], _SEEDS[0]) for number in (0, 1))
-            names = [name for name in own if name in other]
+            # What one side takes once and the other for each request has two shapes.
+            own_alone = {name for item in self._taken(0) for name in (item.name, item.count)}
+            names = [name for name in own if name in other and name not in own_alone]
             if not names:
                 raise NotComparable("no result is given back by both")
             found = {}
@@ -219,7 +230,13 @@ class Pair:
     def _arranged(self, number: int, call: Call) -> list[Value]:
         """The call's arguments for a side. Raises `NotComparable` where its callers give others."""
         signature = self._sides[number][1]
-        values = arrange(call, signature, self._shift)
+        readings: list[Reading] = [*self._taken(number)]
+        if self._shift is not None:
+            readings.append(self._shift)
+        try:
+            values = arrange(call, signature, readings)
+        except RequestsDiffer as error:
+            raise NotComparable(str(error)) from error
         for name, value in zip(signature.parameters, values, strict=False):
             shown = self._forms[number].get(name)
             if shown and isinstance(value, HostTensor):
@@ -227,6 +244,32 @@ class Pair:
                 if form not in shown:
                     raise NotComparable(f"one side takes {name} as {_forms_text({form}, shown)}")
         return values
+
+    def _taken(self, number: int) -> Sequence[TakenOnce | TakenByEach]:
+        """How a side takes what its tests and the other's show with another number of
+        dimensions."""
+        if self._readings is None:
+            self._readings = (self._find_taken(0), self._find_taken(1))
+        return self._readings[number]
+
+    def _find_taken(self, number: int) -> list[TakenOnce | TakenByEach]:
+        found: list[TakenOnce | TakenByEach] = []
+        own_forms, forms = self._forms[number], self._forms[1 - number]
+        parameters = set(self._sides[number][1].parameters)
+        for name in own_forms.keys() & forms.keys():
+            if len(own_forms[name]) != 1 or len(forms[name]) != 1:
+                continue
+            [(dtype, rank)], [(other_dtype, other_rank)] = own_forms[name], forms[name]
+            if dtype != other_dtype:
+                continue
+            count = count_of(name, parameters)
+            if rank == other_rank - 1:
+                count_of_other = count_of(name, self._sides[1 - number][1].parameters)
+                found.append(TakenOnce(name, rank, count_of_other, is_whole=not count))
+            elif rank == other_rank + 1:
+                [count_type] = {kind for kind, _ in own_forms.get(count, ())} or {""}
+                found.append(TakenByEach(name, other_rank, count, count_type))
+        return found
 
     def _unstable(
         self, number: int, call: Call, values: Sequence[Value], first: Mapping[str, HostTensor]
@@ -248,7 +291,7 @@ class Pair:
         """A side's results by name. Raises `NotComparable` where it refuses the input."""
         library, signature = self._sides[number]
         names = signature.parameters or call.parameters
-        own = copy.deepcopy(list(values))
+        own = own_copy(values)
         try:
             results = library.call(self._op, own, seed)
         except OpError as error:
@@ -272,18 +315,18 @@ def _forms_text(given: set[_Form], shown: set[_Form]) -> str:
     return f"{texts[0]}, the other as {texts[1]}"
 
 
-def arrange(call: Call, signature: OpSignature, shift: RowShift | None = None) -> list[Value]:
+def arrange(call: Call, signature: OpSignature, readings: Sequence[Reading] = ()) -> list[Value]:
     """The call's arguments in the order of another side's parameters.
 
-    Raises `NotComparable` where a parameter is the other side's alone.
+    Raises `NotComparable` where a parameter is the other side's alone, and `RequestsDiffer`.
     """
     if not signature.parameters or not call.parameters:
         if signature.parameters and len(signature.parameters) != len(call.values):
             raise NotComparable("the numbers of parameters differ")
         return list(call.values)
     given = dict(zip(call.parameters, call.values, strict=False))
-    if shift is not None:
-        given = shift.translate(given)
+    for reading in readings:
+        given = reading.translate(given)
     missing = [name for name in signature.parameters if name not in given]
     if missing:
         raise NotComparable(f"one side alone takes {', '.join(missing)}")

@@ -92,8 +92,9 @@ class ModuleOps:
             return self._plain.call(name, values, seed)
         self._plain.set_schedule(seed)
         torch.manual_seed(0)
-        # What nobody writes is then the same in every run.
-        torch.use_deterministic_algorithms(mode=True, warn_only=True)
+        # What nobody writes is then the same in every run. `use_deterministic_algorithms` does
+        # this too, and imports PyTorch's compiler: as dear as PyTorch itself.
+        torch.set_deterministic_debug_mode("warn")
         try:
             result = self._functions[name](*map(to_torch, values))
             return [to_host(item) for item in _flat(result)]

@@ -18,6 +18,7 @@ import numpy as np
 
 from kernels.emulator.library import HostTensor, Value
 from kernels.emulator.prefix_sums import PrefixSum, find_prefix_sums
+from kernels.emulator.readings import number_of_requests
 from kernels.emulator.recording import Call
 from kernels.emulator.replaying import size_of
 
@@ -145,8 +146,8 @@ def _tensors(
 
 def _exchange_row(values: Sequence[Value], donor: Sequence[Value], edit: Edit) -> None:
     """One request of another call in the place of one of this, in all tensors at once."""
-    rows = _rows(values)
-    donor_rows = _rows(donor)
+    rows = number_of_requests(values)
+    donor_rows = number_of_requests(donor)
     if rows == 0 or donor_rows == 0:
         return
     pairs = []
@@ -163,7 +164,7 @@ def _exchange_row(values: Sequence[Value], donor: Sequence[Value], edit: Edit) -
 def _shorten(values: Sequence[Value], donor: Sequence[Value], edit: Edit) -> None:
     """One number that a request has becomes a smaller one of another call, or 0 as an idle one has,
     so that what it counts is still there."""
-    rows = _rows(values)
+    rows = number_of_requests(values)
     lengths = [
         (array.reshape(-1), other.reshape(-1))
         for array, other in _tensors(values, donor)
@@ -181,7 +182,7 @@ def _shorten(values: Sequence[Value], donor: Sequence[Value], edit: Edit) -> Non
 def _make_idle(values: Sequence[Value], edit: Edit) -> None:
     """Some of the numbers that one request has become 0, as an idle one has them: `choice` says
     which, a bit each and at least one."""
-    rows = _rows(values)
+    rows = number_of_requests(values)
     lengths = [
         value.array.reshape(-1)
         for value in values
@@ -198,16 +199,6 @@ def _make_idle(values: Sequence[Value], edit: Edit) -> None:
 def _is_number_of_rows(array: np.ndarray, rows: int) -> bool:
     """Whether an array has one integer for each request."""
     return array.dtype.kind == "i" and array.size == rows and array.shape[:1] == (rows,)
-
-
-def _rows(values: Sequence[Value]) -> int:
-    """The number of requests: the most common first dimension."""
-    sizes = Counter(
-        len(value.array)
-        for value in values
-        if isinstance(value, HostTensor) and value.array.ndim > 0
-    )
-    return sizes.most_common(1)[0][0] if sizes else 0
 
 
 def _turn_flag(values: Sequence[Value], edit: Edit) -> None:

@@ -251,3 +251,89 @@ def write_history(folder: Path, place: str) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+
+
+_BANNED_GPU = """
+#include "paddle/extension.h"
+
+__global__ void ban_kernel(float* logits, const int64_t* bad, const int64_t* bad_len, int rows,
+                           int vocabulary, int most) {
+  int row = threadIdx.x;
+  if (row >= rows) return;
+  for (int i = 0; i < bad_len[row]; ++i) logits[row * vocabulary + bad[row * most + i]] = LOWEST;
+}
+
+void Ban(const paddle::Tensor& logits, const paddle::Tensor& bad, const paddle::Tensor& bad_len) {
+  ban_kernel<<<1, 64>>>(const_cast<float*>(logits.data<float>()), bad.data<int64_t>(),
+                        bad_len.data<int64_t>(), logits.shape()[0], logits.shape()[1],
+                        bad.shape()[1]);
+}
+
+PD_BUILD_STATIC_OP(ban)
+    .Inputs({"logits", "bad", "bad_len"})
+    .Outputs({"logits_out"})
+    .SetInplaceMap({{"logits", "logits_out"}})
+    .SetKernelFn(PD_KERNEL(Ban));
+"""
+_BANNED_XPU = """
+#include "paddle/extension.h"
+
+void Ban(const paddle::Tensor& logits, const paddle::Tensor& bad) {
+  float* row = const_cast<float*>(logits.data<float>());
+  for (int64_t i = 0; i < logits.shape()[0]; ++i, row += logits.shape()[1]) {
+    for (int64_t j = 0; j < bad.shape()[0]; ++j) row[bad.data<int64_t>()[j]] = -9;
+  }
+}
+
+PD_BUILD_STATIC_OP(ban)
+    .Inputs({"logits", "bad"})
+    .Outputs({"logits_out"})
+    .SetInplaceMap({{"logits", "logits_out"}})
+    .SetKernelFn(PD_KERNEL(Ban));
+"""
+_BANNED_TEST = """
+import numpy as np
+import paddle
+
+from engine.ops.gpu import ban
+
+
+def run(bad, count):
+    logits = paddle.to_tensor(np.zeros((2, 5), "float32"))
+    counts = paddle.to_tensor(np.array(count, "int64"))
+    ban(logits, paddle.to_tensor(np.array(bad, "int64")), counts)
+
+
+def test_the_same():
+    run([[1, 3], [1, 4]], [[1], [1]])
+
+
+def test_others():
+    run([[1, 3], [2, 3]], [[2], [2]])
+"""
+_BANNED_XPU_TEST = """
+import numpy as np
+import paddle
+
+from engine.ops.xpu import ban
+
+
+def test_ban():
+    ban(paddle.to_tensor(np.zeros((3, 5), "float32")), paddle.to_tensor(np.array([0, 2], "int64")))
+"""
+
+
+def write_banned(folder: Path, lowest: str) -> None:
+    """An op that gives tokens of each request the logit `lowest`; its copy does so for those that
+    all requests have, with -9."""
+    files = {
+        ".specbot.toml": '[[hardware]]\nname = "xpu"\nmarks = ["xpu"]\n',
+        "custom_ops/gpu_ops/ban.cu": _BANNED_GPU.replace("LOWEST", lowest),
+        "custom_ops/xpu_ops/src/ops/ban.cc": _BANNED_XPU,
+        "tests/test_ban.py": _BANNED_TEST,
+        "custom_ops/xpu_ops/test/test_ban.py": _BANNED_XPU_TEST,
+    }
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)

@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from kernels.emulator.library import HostTensor
+from kernels.emulator.readings import RequestsDiffer, TakenByEach, TakenOnce
 from tests.device import fixture_copies
 from tests.device.fixture_copies import BY_TWO, GPU, SAME, STOPPED_AND_PAUSED, WITH_LAST, WRAPPER
 from tests.device.fixture_repo import commit
@@ -150,3 +153,37 @@ def test_another_form_of_a_tensor(cache: Path, tmp_path: Path) -> None:
     [sibling] = report["siblings"]
     forms = "int32[1], the other as int64[1]"
     assert f"one side takes lens as {forms}" in sibling["left_out"]
+
+
+def test_what_one_side_takes_once(cache: Path, tmp_path: Path) -> None:
+    fixture_copies.write_banned(tmp_path, "-8")
+    commit(tmp_path, "head")
+    report = compare(cache, tmp_path)
+    [sibling] = report["siblings"]
+    # A call of the copy, and the one of the op in which both requests have the same.
+    assert (sibling["agreed"], sibling["differed"]) == (0, 2)
+    assert sibling["left_out"] == ["one side takes bad once for all requests, which differ in it"]
+    [finding] = report["findings"]
+    [evidence] = finding["evidence"]
+    assert (evidence["expected"], evidence["got"]) == ("-9.0", "-8.0")
+
+
+def test_a_tensor_for_each_request_and_one_for_all() -> None:
+    each = HostTensor(np.array([[5, 6, 0], [5, 6, 1]]), "int64")
+    counts = HostTensor(np.array([2, 2], "int32"), "int32")
+    once = TakenOnce("stop", 1, "stop_len", is_whole=True)
+    translated = once.translate({"stop": each, "stop_len": counts})
+    assert shown(translated["stop"]) == [5, 6]
+    with pytest.raises(RequestsDiffer):
+        TakenOnce("stop", 1, "stop_len").translate({"stop": each, "stop_len": counts})
+
+    given = {"stop": translated["stop"], "lens": counts, "step": counts}
+    back = TakenByEach("stop", 1, "stop_len", "int32").translate(given)
+    assert shown(back["stop"]) == [[5, 6], [5, 6]]
+    assert shown(back["stop_len"]) == [[2], [2]]
+
+
+def shown(value: object) -> list[object]:
+    assert isinstance(value, HostTensor)
+    numbers: list[object] = value.array.tolist()
+    return numbers

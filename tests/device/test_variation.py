@@ -8,6 +8,7 @@ from bot.device.mutants import mutants_of
 from kernels.emulator.library import HostTensor
 from kernels.emulator.prefix_sums import PrefixSum, find_prefix_sums
 from kernels.emulator.recording import Call
+from kernels.emulator.replaying import own_copy
 from kernels.emulator.variation import Edit, vary
 from tests.device.kernel_mutants import device_lines
 
@@ -152,3 +153,18 @@ def test_an_idle_request_among_others() -> None:
 
 def column(numbers: list[int]) -> HostTensor:
     return HostTensor(np.array(numbers, np.int64).reshape(-1, 1), "int64")
+
+
+def test_a_copy_of_arguments_has_room_around_each_tensor() -> None:
+    arrays = [np.arange(6).reshape(2, 3).T, np.zeros((0, 5)), np.array(3)]
+    for array in arrays:
+        [copied], number = own_copy([[HostTensor(array, "int64")], 7])
+        assert number == 7
+        np.testing.assert_array_equal(copied.array, array)
+        assert copied.array.size == 0 or copied.array.strides == array.strides
+        assert copied.array.base is not None
+
+
+def test_two_requests_show_no_sum() -> None:
+    chance = call([1, 4], [False, True], 5).values[0], call([1, 5], [False, True], 5).values[0]
+    assert find_prefix_sums([Call("gather", ("encoder", "decoder"), list(chance))]) == []

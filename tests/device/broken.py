@@ -1,0 +1,121 @@
+"""Mistakes put into the emulator where no kernel of the corpus looks: a test has to fail for each.
+
+    python -m tests.device.broken [WORD]
+
+copies the tree, puts one mistake into it, and runs the tests that should notice it; with WORD only
+those into files with it in their path. Prints what no test noticed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_LEFT_OUT = (".git", ".venv", "build", "dist", "bench", "__pycache__", ".*_cache", ".hypothesis")
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A text of a file, what stands there instead, and the tests that should fail then: of a file
+    those with `only` in their name."""
+
+    path: str
+    text: str
+    mistake: str
+    tests: str
+    only: str = ""
+
+
+_EMULATOR = "kernels/emulator/"
+_CUB = f"{_EMULATOR}runtime/include/cub/device.h"
+_GROUPS = f"{_EMULATOR}runtime/include/cooperative_groups.h"
+_RANDOM = f"{_EMULATOR}runtime/include/curand_kernel.h"
+_GRID = f"{_EMULATOR}runtime/src/grid.cc"
+_LAUNCHES = f"{_EMULATOR}runtime/include/emulator/runtime_api.h"
+_EXTENSIONS = f"{_EMULATOR}extensions.py"
+_MODULES = f"{_EMULATOR}extension_modules.py"
+_IMPORTERS = f"{_EMULATOR}importers.py"
+_READINGS = f"{_EMULATOR}readings.py"
+
+_SELECTED = "test_runtime.py::test_items_that_are_selected"
+_SCANS = "test_runtime.py::test_scans_of_a_group"
+_LOG_NORMAL = "test_runtime.py::test_log_normal_numbers_are_those_of_normal_ones"
+_SHARED = "test_runtime.py::test_much_shared_memory_has_to_be_asked_for"
+_FINDER = ("test_extensions.py", "not built_tested")
+_BUILT = "test_extensions.py::test_a_module_is_built_tested_and_compared"
+_TAKEN = "test_siblings.py::test_a_tensor_for_each_request_and_one_for_all"
+ALL = (
+    Broken(_CUB, "static_cast<bool>(flags[i])", "!flags[i]", _SELECTED),
+    Broken(_CUB, "static_cast<bool>(predicate(in[i]))", "true", _SELECTED),
+    Broken(_CUB, "i == 0 || !(in[i] == in[i - 1])", "i == 0", _SELECTED),
+    Broken(
+        _CUB,
+        ">(kept.size());\n  }\n};\n\nstruct DeviceR",
+        ">(0);\n  }\n};\n\nstruct DeviceR",
+        _SELECTED,
+    ),
+    Broken(_GROUPS, "value = operation(before, value);", "value = before;", _SCANS),
+    Broken(_GROUPS, "if (group.thread_rank() >= distance) value", "value", _SCANS),
+    Broken(_GROUPS, "? T(0) : before", "? before : T(0)", _SCANS),
+    Broken(_RANDOM, "expf(mean + deviation * pair.y)", "expf(mean)", _LOG_NORMAL),
+    Broken(_RANDOM, "state->boxmuller_flag = kept;", "state->boxmuller_flag = 0;", _LOG_NORMAL),
+    Broken(_GRID, "shared > allowed_shared_bytes", "shared > kMostSharedBytes", _SHARED),
+    Broken(_LAUNCHES, "value >= 0 && emulator::allow", "false && emulator::allow", _SHARED),
+    Broken(_EXTENSIONS, " or _PADDLE.search(text)", "", *_FINDER),
+    Broken(_EXTENSIONS, "function.is_instance or ", "", *_FINDER),
+    Broken(_EXTENSIONS, "or function.path == best", "or True", *_FINDER),
+    Broken(_EXTENSIONS, "*_MACRO.findall(code)", "", *_FINDER),
+    Broken(_EXTENSIONS, "chosen = named or below", "chosen = below", *_FINDER),
+    Broken(_EXTENSIONS, "modules = tuple(dict.fromkeys((*modules, own[1])))", "pass", *_FINDER),
+    Broken(
+        _EXTENSIONS, " | _reached(_calls(_module_body(text)), binding, definitions)", "", *_FINDER
+    ),
+    Broken(_EXTENSIONS, "case ast.Name(id=name):", "case ast.Name(id=name) if False:", *_FINDER),
+    Broken(_IMPORTERS, "pending.append(other)", "pass", *_FINDER),
+    Broken(_IMPORTERS, "for name in named or extension.functions}", "for name in named}", *_FINDER),
+    Broken(_IMPORTERS, "binding.name in file.text or ", "", *_FINDER),
+    Broken(
+        _MODULES, 'name = f"{Path(library).stem}.{EXTENSION_NAME}"', "name = EXTENSION_NAME", _BUILT
+    ),
+    Broken(_MODULES, "note(op, function, arguments, named)", "pass", _BUILT),
+    Broken(_READINGS, "row[:, : int(own[0])]", "row", _TAKEN),
+    Broken(_READINGS, "(rows != rows[:1]).any()", "False", _TAKEN),
+    Broken(_READINGS, "len(value.array), self.count_type", "0, self.count_type", _TAKEN),
+)
+
+
+def is_noticed(broken: Broken) -> bool:
+    """Whether a test fails in a copy of the tree with the mistake."""
+    with tempfile.TemporaryDirectory(prefix="specbot-broken-") as name:
+        copy = Path(name) / "tree"
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*_LEFT_OUT))
+        path = copy / broken.path
+        text = path.read_text("utf-8")
+        assert broken.text in text, broken
+        path.write_text(text.replace(broken.text, broken.mistake), encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n0"]
+        command += [f"tests/device/{broken.tests}", "-k", broken.only]
+        done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    # 1 is a test that failed; another code is that of tests that were not run.
+    assert done.returncode in (0, 1), done.stdout
+    return done.returncode == 1
+
+
+def main() -> int:
+    """1 where a mistake is not noticed."""
+    word = sys.argv[1] if len(sys.argv) > 1 else ""
+    chosen = [broken for broken in ALL if word in broken.path]
+    missed = [broken for broken in chosen if not is_noticed(broken)]
+    for broken in missed:
+        sys.stdout.write(f"not noticed: {broken.path}: {broken.mistake}\n")
+    sys.stdout.write(f"{len(chosen) - len(missed)} of {len(chosen)} noticed\n")
+    return int(bool(missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
