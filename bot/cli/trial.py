@@ -50,7 +50,8 @@ def _repository(target: str) -> Iterator[tuple[str, Path]]:
     if Path(target).is_dir():
         yield Path(target).absolute().name.removesuffix(".git"), Path(target)
         return
-    if not _PLACE.fullmatch(target):
+    # A file that is here is a slip, also where its path looks like a repository on GitHub.
+    if Path(target).exists() or not _PLACE.fullmatch(target):
         raise UserError("try-target", target=target)
     with tempfile.TemporaryDirectory(prefix="specbot-try-") as name:
         folder = Path(name, "repository")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -25,6 +26,8 @@ _SETTINGS = (
     "safe.directory=*",
 )
 _KEPT_VARIABLES = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "LD_LIBRARY_PATH")
+# What git says where HEAD names a branch that has no commit.
+_UNBORN = re.compile(r"(?:bad revision|Not a valid object name|ambiguous argument) '?HEAD\b")
 
 
 def git_environment() -> dict[str, str]:
@@ -176,6 +179,8 @@ def raise_git_error(stderr: bytes) -> None:
     text = stderr.decode("utf-8", "replace").strip()
     if "promisor" in text or "lazy" in text:
         raise UserError("partial-clone")
+    if _UNBORN.search(text):
+        raise UserError("no-commits")
     raise UserError("git-failed", detail=text.splitlines()[-1] if text else "")
 
 

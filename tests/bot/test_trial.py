@@ -110,3 +110,33 @@ def _finding(rule: str) -> ReportedFinding:
 
 def test_the_counts_are_those_of_the_judged_findings() -> None:
     assert judged.COUNTS.read_text("utf-8") == judged.counted(), "run `python -m tests.judged`"
+
+
+def test_a_file_is_refused_before_anything_is_cloned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The path has the form of OWNER/REPO.
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "cases.jsonl").write_text("", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["try", "bench/cases.jsonl", "--lang", "en"]) == 2
+    assert "neither a folder nor OWNER/REPO" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["try"], ["eval", "--sample", "2", "--repo"]])
+def test_a_repository_without_commits_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    assert main([*command, str(tmp_path), "--lang", "en"]) == 2
+    assert "no commits yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--sample", "--history", "--fixes", "--jobs"])
+def test_a_negative_number_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        code = main(["eval", option, "-3", "--lang", "en"])
+    except SystemExit as stopped:
+        code = stopped.code
+    assert code == 2
+    assert option in capsys.readouterr().err

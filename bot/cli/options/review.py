@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from bot.cli.options.values import positive
+from bot.cli.options.values import count, positive
 from bot.formats import FORMATS
 from bot.i18n.catalog import Catalog
 
@@ -96,14 +96,14 @@ def add_eval_options(parser: argparse.ArgumentParser, words: Catalog) -> None:
     add("cases", nargs="?", metavar="CASES", help=words("cli.eval-cases"))
     add("--repo", action="append", metavar="[NAME=]DIR", help=words("cli.eval-repo"))
     add("--rule", action="append", metavar="ID", help=words("cli.eval-rule"))
-    add("--history", type=int, default=0, metavar="N", help=words("cli.eval-history"))
-    add("--sample", type=int, default=0, metavar="N", help=words("cli.eval-sample"))
-    add("--fixes", type=int, default=0, metavar="N", help=words("cli.eval-fixes"))
+    add("--history", type=count, default=0, metavar="N", help=words("cli.eval-history"))
+    add("--sample", type=count, default=0, metavar="N", help=words("cli.eval-sample"))
+    add("--fixes", type=count, default=0, metavar="N", help=words("cli.eval-fixes"))
     add("--pairs", metavar="FILE", help=words("cli.eval-pairs"))
     add("--since", metavar="DAY", help=words("cli.eval-since"))
     add("--until", metavar="DAY", help=words("cli.eval-until"))
     add("--path", action="append", default=[], metavar="P", help=words("cli.eval-path"))
-    add("-j", "--jobs", type=int, default=processors, metavar="N", help=words("cli.eval-jobs"))
+    add("-j", "--jobs", type=positive, default=processors, metavar="N", help=words("cli.eval-jobs"))
     add("--resume", metavar="FILE", help=words("cli.eval-resume"))
     add("--plot", metavar="FILE", help=words("cli.eval-plot"))
     add("--persona", choices=_PERSONAS, default="regular", help=words("cli.persona"))

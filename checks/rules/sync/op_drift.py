@@ -27,7 +27,8 @@ spells the old form with the same names; casts, namespaces and comments do not m
 that was written anew is not compared, nor is new code that no copy ever had. Whether the other
 hardware wants the change too is a question, never a bug. Where the change counts from an index
 (`step_idx`) in another way, the copy's own callers decide if it is right: the question is shown to
-the pedantic only, and `semantics.step-idx` has the word.
+the pedantic only, and `semantics.step-idx` has the word. So are two functions of one file: whoever
+changed the one had the other before their eyes.
 """
 
 from __future__ import annotations
@@ -116,6 +117,8 @@ def _first_of_each_file(group: list[UnchangedCopy], main_path: str) -> list[Unch
 
 def _is_pedantic(group: list[UnchangedCopy], config: Config) -> bool:
     """Whether only the pedantic want to be asked."""
+    if all(copy.unit.path == copy.alteration.function.path for copy in group):
+        return True
     if any(_counts_from_index(copy.alteration, config) for copy in group):
         return True
     return all(_is_removed_local(copy.alteration) for copy in group)

@@ -32,13 +32,15 @@ class OtherVision(Vision):
 What other code sets on objects of the subclass is not known. A method counts as called on them
 where the product names it of any object, or of `self` in the family.
 Reads behind `hasattr` or `getattr`, classes that make attributes by computed names, and those of
-which another method calls the constructor later, are left out.
+which another method calls the constructor later, are left out. All of it is for the pedantic
+persona: of fourteen that were read on commits by chance two were useful.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
@@ -177,4 +179,5 @@ def _finding(read: AttributeRead, owner: ClassRef, member: ClassRef) -> Finding:
         method=read.function.qualname,
         at=place,
     )
-    return finding.with_related(Related(place, Message("read-here", {"name": read.name})))
+    finding = finding.with_related(Related(place, Message("read-here", {"name": read.name})))
+    return replace(finding, pedantic=True)
