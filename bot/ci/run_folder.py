@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from bot.ci.gzipped import unpacked
 from bot.errors import UserError
 from bot.git import Git, resolve
 from bot.logprobs.answer import with_record_evidence
@@ -27,11 +28,14 @@ class Folder:
         self.path = path.resolve()
 
     def open(self, name: str) -> BinaryIO | None:
-        """The file `name` of the folder, None where there is no such regular file in it."""
+        """The file `name` of the folder, unpacked where it is compressed.
+
+        None where there is no such regular file in it, or more in it than we unpack.
+        """
         path = self.path / name
         if not path.resolve().is_relative_to(self.path) or not path.is_file():
             return None
-        return path.open("rb")
+        return unpacked(path.open("rb"))
 
 
 def read_run(folder: Path) -> CIRun:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import NoReturn
+import sys
+from typing import Any, NoReturn
 
 from bot.errors import UserError
+from bot.files import write_output
 from bot.i18n.catalog import Catalog
 from checks.core.near_names import nearest_name
 
@@ -57,6 +59,13 @@ class Parser(argparse.ArgumentParser):
                 action.help = words("cli.version")
         for below in self.subcommands().values():
             below.translate(words)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """As argparse does, but an output that cannot be written is told."""
+        if file is sys.stdout:
+            write_output(message, None)
+        else:
+            super()._print_message(message, file)
 
     def format_help(self) -> str:
         return super().format_help().replace(_USAGE, self._usage_word, 1)

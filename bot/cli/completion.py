@@ -10,7 +10,8 @@ import argparse
 from bot.cli.arguments import Parser
 from bot.files import write_output
 
-WORDS = "words"
+# What the scripts ask, with the words of the line so far behind it: no command for people.
+QUESTION = ["completion", "words"]
 _SCRIPTS = {
     "bash": """_specbot() {
   local words
@@ -36,15 +37,14 @@ complete -c specbot -a '(__specbot_words)'
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the script for the shell, or the words that may follow those given."""
-    if args.shell != WORDS:
-        write_output(_SCRIPTS[args.shell], None)
-        return 0
-    # Here: the parser of all commands names this module.
-    from bot.cli.main import make_parser
+    """Print the script for the shell."""
+    write_output(_SCRIPTS[args.shell], None)
+    return 0
 
-    words = next_words(make_parser(args.lang), args.given)
-    write_output("".join(f"{word}\n" for word in words), None)
+
+def answer(parser: Parser, given: list[str]) -> int:
+    """Print the words that may follow those given."""
+    write_output("".join(f"{word}\n" for word in next_words(parser, given)), None)
     return 0
 
 

@@ -35,7 +35,11 @@ def run(args: argparse.Namespace) -> int:
             change,
             load_configuration(change.base, None, None),
             shown_again.command(
-                args.action, "" if alone else compared.base, compared.head, args.title or ""
+                args.action,
+                "" if alone else compared.base,
+                compared.head,
+                args.title or "",
+                args.repo,
             ),
             tuple(args.paths or ()),
             alone,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 
 import bot
+from bot.cli import completion
 from bot.cli.arguments import Parser
 from bot.cli.exit_codes import run_with_exit_code
 from bot.cli.options import ci, device, kernels, logprobs, review, service
@@ -83,7 +84,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str], language: str) -> int:
-    args = make_parser(language).parse_command(arguments)
+    parser = make_parser(language)
+    if arguments[:2] == completion.QUESTION:
+        return completion.answer(parser, arguments[2:])
+    args = parser.parse_command(arguments)
     command = _COMMANDS[args.command]
     extra = command.extra_of_action.get(getattr(args, "action", ""), command.extra)
     if extra is not None:

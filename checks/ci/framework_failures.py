@@ -1,5 +1,5 @@
 """Failed tests that other frameworks name in a log: gtest, ctest, unittest, go, cargo, nextest,
-bazel, jest, vitest, Boost, lit.
+bazel, jest, vitest, Boost, lit, XCTest, xUnit, Gradle, surefire, Autotest.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ _TESTIFY_ERROR = re.compile(r"^\s{1,40}Error:\s{1,20}(?P<said>\S.{0,1000})$")
 _SHAPES = (
     _Shape(  # gtest tells first, then names
         re.compile(
-            r"^\[  FAILED  \] (?P<name>[\w./]{1,200})(?:, where .{1,200})?(?: \(\d+ ms\))?$"
+            r"^(?:\d{1,6}: )?\[  FAILED  \] (?P<name>[\w./]{1,200})"
+            r"(?:, where .{1,200})?(?: \(\d+ ms\))?$"
         ),
         before=60,
         after=0,
-        begins=re.compile(r"^\[ RUN      \] "),
+        begins=re.compile(r"^(?:\d{1,6}: )?\[ RUN      \] "),
     ),
     _Shape(  # go, which may tell on either side
         re.compile(r"^\s{0,16}--- FAIL: (?P<name>\S{1,300})"),
@@ -118,11 +119,61 @@ _SHAPES = (
         tells=(re.compile(r"^ {4}(?P<said>(?:\w{0,60}Error: |expect\(|thrown: ).{0,1000})$"),),
     ),
     _Shape(  # vitest
-        re.compile(r"^\s{0,6}FAIL  (?P<name>\S{1,300}\.\w{2,4} > .{1,300})$"),
+        re.compile(r"^\s{0,6}FAIL {1,2}(?P<name>\S{1,300}\.\w{2,4} > .{1,300})$"),
         before=0,
         after=20,
         ends=re.compile(r"^\s{0,6}(?:FAIL |❯ |⎯|Test Files)"),
         tells=(re.compile(r"^(?P<said>\w{0,60}Error: .{1,1000})$"),),
+    ),
+    _Shape(  # XCTest
+        re.compile(
+            r"^\S.{0,300}:\d{1,7}: error: "
+            r"(?P<name>-\[[\w.]{1,100} \w{1,200}\]|[\w.]{1,200}\.test\w{0,200}) : "
+        ),
+        before=0,
+        after=0,
+    ),
+    _Shape(  # xUnit names, and tells in a second place below
+        re.compile(
+            r"^\s{0,4}(?:Failed |\[xUnit\.net [\d:.]{5,20}\]\s{1,40})"
+            r"(?P<name>\S.{1,400}?) \[(?:FAIL|(?:< )?\d.{0,16}s)\]$"
+        ),
+        before=0,
+        after=20,
+        ends=re.compile(r"^\s{0,8}Stack Trace:"),
+        tells=(
+            re.compile(
+                r"^\s{0,8}(?P<said>(?:Assert\.\w{1,60}(?:\(\) Failure| failed)|"
+                r"(?:\w{1,60}\.){0,8}\w{1,60}Exception ?: ).{0,800})$"
+            ),
+        ),
+    ),
+    _Shape(  # Gradle
+        re.compile(r"^(?P<name>[\w.$]{1,300} > .{1,300}?) FAILED ?$"),
+        before=0,
+        after=6,
+        ends=re.compile(r"^$| FAILED ?$"),
+        tells=(
+            re.compile(
+                r"^\s{1,8}(?P<said>(?:[\w$]{1,60}\.){1,12}\w{1,80}(?:Error|Exception|Failure)"
+                r"\b(?:$|: .{1,1000}| at \S.{1,300}))$"
+            ),
+        ),
+    ),
+    _Shape(  # surefire
+        re.compile(
+            r"^(?:\[ERROR\]\s{1,3})?(?P<name>[\w.$\[\]]{1,300}(?:\([\w.$]{1,300}\))?)"
+            r"\s{1,4}(?:-- )?Time elapsed: .{1,30}<<< (?:FAILURE|ERROR)!"
+        ),
+        before=0,
+        after=6,
+        ends=re.compile(r"^$|^\s{1,8}at "),
+        tells=(re.compile(r"^(?P<said>(?:\w{1,60}\.){1,12}\w{1,80}(?::.{0,1000})?)$"),),
+    ),
+    _Shape(  # Autotest
+        re.compile(r"^\s{0,3}\d{1,5}: (?P<name>\S.{0,100}?)\s{2,100}FAILED \(\S{1,100}:\d{1,7}\)$"),
+        before=0,
+        after=0,
     ),
 )
 # Lists at the end of a run, which name and do not tell why. ctest's counts where the run's own
@@ -130,9 +181,13 @@ _SHAPES = (
 _OF_CTEST = re.compile(
     r"^\s{0,20}\d+ - (?P<name>\S{1,200}) \((?:[A-Z]\w{1,20}|[A-Z]\w{1,20} \w{1,20})\)"
 )
-_OF_LIT = re.compile(r"^  (?P<name>\S{1,100} :: \S{1,300})$")
+_OF_LIT = re.compile(r"^ {2,4}(?P<name>\S.{0,100}? :: \S{1,300})$")
 _LIT_LIST = re.compile(r"^(?P<kind>[A-Z][A-Za-z ]{2,30}) Tests \(\d{1,7}\):$")
-_LIT_FAILED = frozenset({"Failed", "Timed Out", "Unresolved", "Unexpectedly Passed"})
+_LIT_FAILED = frozenset({"Failed", "Failing", "Timed Out", "Unresolved", "Unexpectedly Passed"})
+_OF_SUREFIRE = re.compile(
+    r"^(?:\[ERROR\]|Failed tests:|Tests in error:)?\s{1,4}(?:Run \d{1,3}: )?"
+    r"(?P<name>[\w$]{1,200}\.\w{1,200}(?=:\d)|\w{1,200}\([\w.$]{3,300}\)(?=: ))"
+)
 _OF_BAZEL = re.compile(r"^(?P<name>//\S{1,200})\s{1,80}(?:FAILED|TIMEOUT) in \d")
 
 
@@ -178,9 +233,15 @@ def _of_quiet_cargo(stream: BinaryIO, outputs: Mapping[str, LogLine]) -> Iterato
 
 
 def _of_lists(sightings: Sightings) -> Iterator[SessionFailure]:
-    """The tests that only a list at the end names: ctest's, else lit's, else bazel's."""
+    """The tests that only a list at the end names: ctest's, else lit's, surefire's, bazel's."""
     lines = sightings.get("framework-failure", ())
-    for pattern, named in ((_OF_CTEST, lines), (_OF_LIT, _lit_failures(lines)), (_OF_BAZEL, lines)):
+    lists = (
+        (_OF_CTEST, lines),
+        (_OF_LIT, _lit_failures(lines)),
+        (_OF_SUREFIRE, lines),
+        (_OF_BAZEL, lines),
+    )
+    for pattern, named in lists:
         found: dict[str, LogLine] = {}
         for line in named:
             match = pattern.match(line.text)

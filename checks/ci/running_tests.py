@@ -73,8 +73,10 @@ _FRAMEWORKS = (
         ),
     ),
     _Framework(  # gtest
-        re.compile(r"^\[ RUN      \] (?P<name>\S{1,300})$"),
-        re.compile(r"^\[\s{1,7}(?:OK|FAILED|SKIPPED)\s{1,2}\] (?P<name>[^\s,]{1,300})"),
+        re.compile(r"^(?:\d{1,6}: )?\[ RUN      \] (?P<name>\S{1,300})$"),
+        re.compile(
+            r"^(?:\d{1,6}: )?\[\s{1,7}(?:OK|FAILED|SKIPPED)\s{1,2}\] (?P<name>[^\s,]{1,300})"
+        ),
     ),
     _Framework(  # go
         re.compile(r"^=== (?:RUN|CONT|NAME)\s{1,4}(?P<name>Test\S{0,300})$"),
@@ -116,6 +118,9 @@ _FRAME = re.compile(
     r"in (?P<name>test\w{0,200})$"
 )
 _GO_FRAME = re.compile(r"^[\w./-]{1,300}\.(?P<name>Test\w{1,200})(?:\.\w{1,40}){0,6}\(")
+_GOROUTINE = re.compile(r"^goroutine \d{1,9} \[")
+# The goroutine of a test that lets others run first.
+_WAITS = re.compile(r"^testing\.\(\*(?:T|testContext|testState)\)\.(?:Parallel|waitParallel)\(")
 _ABOVE_TESTS = re.compile(r"^/.{0,300}?/(?=tests?/)")
 _ABOVE_FILE = re.compile(r"^/.{0,300}/")
 
@@ -220,11 +225,16 @@ def _listed(below: Iterable[LogLine]) -> RunningTest | None:
 def _test_frames(below: Iterable[LogLine]) -> dict[str, LogLine]:
     """The test functions in the stack that is printed below the death: `path::function`."""
     found: dict[str, LogLine] = {}
+    waits = False
     for line in below:
+        if _GOROUTINE.match(line.text):
+            waits = False
+        elif _WAITS.match(line.text):
+            waits = True
         python, go = _FRAME.match(line.text), _GO_FRAME.match(line.text)
         if python is not None:
             found.setdefault(f"{_path_of(python['path'])}::{python['name']}", line)
-        if go is not None:
+        if go is not None and not waits:
             found.setdefault(go["name"], line)
     return found
 

@@ -278,17 +278,19 @@ def test_nobody_reads(repo):
         assert process.wait() == 0
 
 
+@pytest.mark.parametrize("command", ["rules --lang en", "--version", "--help"])
 @pytest.mark.parametrize(
     ("where", "said"),
     [(">/dev/full", "Standard output cannot be written: "), (">&-", "Standard output is closed, ")],
 )
-def test_nowhere_to_write(where, said):
+def test_nowhere_to_write(where, said, command):
     if not os.path.exists("/dev/full"):
         pytest.skip("this system has no file that is always full")
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(
-        ["sh", "-c", f"exec {sys.executable} -m bot rules --lang en {where}"],
+        ["sh", "-c", f"exec {sys.executable} -m bot {command} {where}"],
         cwd=root,
+        env={**os.environ, "LANG": "en_US.UTF-8", "LC_ALL": ""},
         stderr=subprocess.PIPE,
         text=True,
         check=False,

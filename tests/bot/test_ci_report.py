@@ -3,7 +3,9 @@ do no harm."""
 
 from __future__ import annotations
 
+import gzip
 import json
+import random
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -235,6 +237,25 @@ def test_a_link_out_of_the_folder_is_not_followed(specbot, saved, tmp_path):
     (folder / "logs/unit.log").unlink()
     (folder / "logs/unit.log").symlink_to(tmp_path / "secret")
     assert "hidden" not in specbot("ci", "report", folder, "--format", "json").out
+
+
+def test_a_log_that_was_left_compressed(specbot, saved):
+    folder = saved(run_of(FAILED))
+    plain = specbot("ci", "report", folder, "--format", "json").out
+    log = folder / "logs/unit.log"
+    log.write_bytes(gzip.compress(LOG))
+    assert specbot("ci", "report", folder, "--format", "json").out == plain
+    log.write_bytes(gzip.compress(LOG + random.Random(1).randbytes(1 << 16))[:-200])
+    cut_off = specbot("ci", "report", folder, "--format", "json").out
+    assert "packed 3 instead of 5123" in cut_off
+
+
+def test_a_compressed_log_without_end_is_not_read(specbot, saved, monkeypatch):
+    monkeypatch.setattr("bot.ci.gzipped.LARGEST_LOG", 1 << 20)
+    folder = saved(run_of(FAILED))
+    (folder / "logs/unit.log").write_bytes(gzip.compress(LOG + b"\n" * (4 << 20)))
+    done = specbot("ci", "report", folder, "--format", "json")
+    assert done.code == 0 and "packed 3" not in done.out
 
 
 HOSTILE = "@team <script>alert(1)</script> ![x](http://evil) ``` | `<!-- \x1b[31m ghp_0123456789abcdefghijABCDEFGHIJ012345 "

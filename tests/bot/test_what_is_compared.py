@@ -76,7 +76,7 @@ def test_nothing_to_compare_beside_uncommitted_changes(specbot, repo):
         (("try", "-j", "many"), "`--jobs` cannot be `many`"),
         (("logprobs", "dif"), "the nearest is `diff`"),
         (("logprobs", "xyzzy"), "There is no `xyzzy`; there are `convert`"),
-        (("completion", "tcsh"), "There is no `tcsh`; there are `bash`, `zsh`, `fish`"),
+        (("completion", "tcsh"), "There is no `tcsh`; there are `bash`, `zsh`, `fish`.\n"),
         (("try", "--repo", "."), "`specbot try` has no option `--repo`.\n"),
         (("rules", "no.such-rule"), "There is no rule `no.such-rule`.\n"),
         (("rules", "unmasked"), "the nearest is `protocol.unmasked-pack`"),
@@ -111,6 +111,7 @@ def test_completion(specbot):
     assert "review" in specbot("completion", "words").out.split()
     for shell in ("bash", "zsh", "fish"):
         assert "specbot completion words" in specbot("completion", shell).out
+    assert "{bash,zsh,fish}" in specbot("completion", "--help").out
 
 
 def test_a_negative_number_in_the_configuration(specbot, tmp_path):

@@ -61,6 +61,12 @@ def main(log, **files):
         ("sh: line 4: 99 Aborted    (core dumped) pytest -s tests/test_a.py::test_two[x]\n", "tests/test_a.py::test_two[x]"),
         ("panic: test timed out after 10m0s\nrunning tests:\n\tTestB (9m58s)\n\tTestB/x (9m58s)\n\ngoroutine 8 [running]:\n", "TestB/x"),
         ("panic: test timed out after 5m0s\n\ngoroutine 9 [chan receive]:\nexample.org/router.TestB(0xc0001)\n", "TestB"),
+        (
+            "panic: test timed out after 5m0s\n\ngoroutine 8 [chan receive]:\ntesting.(*T).Parallel(0xc0002)\n"
+            "example.org/router.TestA(0xc0002)\n\ngoroutine 9 [select]:\nexample.org/router.TestB(0xc0001)\n",
+            "TestB",
+        ),
+        (f"3: [ RUN      ] Trie.one\n3: [       OK ] Trie.one (0 ms)\n3: [ RUN      ] Trie.two\n{SEGV}", "Trie.two"),
         ("[ERROR] The forked VM terminated without properly saying goodbye. VM crash?\n[ERROR] Crashed tests:\n[ERROR] org.BTest\n", "org.BTest"),
     ],
 )  # fmt: skip

@@ -113,9 +113,7 @@ def add_eval_options(parser: argparse.ArgumentParser, words: Catalog) -> None:
 def add_completion_options(parser: argparse.ArgumentParser, words: Catalog) -> None:
     """The options of `specbot completion`."""
     add = parser.add_argument
-    add("shell", choices=("bash", "zsh", "fish", "words"), help=words("cli.completion-shell"))
-    # Everything behind `words`, also what looks like an option.
-    add("given", nargs=argparse.REMAINDER, metavar="WORD", help=words("cli.completion-words"))
+    add("shell", choices=("bash", "zsh", "fish"), help=words("cli.completion-shell"))
 
 
 def add_config_actions(
