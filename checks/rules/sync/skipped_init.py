@@ -87,7 +87,9 @@ def _reads_to_check(change: ChangeSet, config: Config) -> Iterator[tuple[Attribu
             continue
         before = {read.name for read in own_reads(changed.base)} if changed.base else set()
         for read in own_reads(changed.head):
-            if changed.touched(read.line) and read.name not in before:
+            # A method that sets the attribute itself, or asks by its name, needs no constructor.
+            provides = binds(changed.text, read.name)
+            if changed.touched(read.line) and read.name not in before and not provides:
                 yield read, owner
         if changed.head.name == "__init__" and changed.base is not None:
             yield from _reads_of_new(changed, owner)
