@@ -149,7 +149,7 @@ _SHAPES = (
         ),
     ),
     _Shape(  # Gradle
-        re.compile(r"^(?P<name>[\w.$]{1,300} > .{1,300}?) FAILED ?$"),
+        re.compile(r"^(?P<name>\w[\w.$ ]{0,300} > .{1,300}?) FAILED ?$"),
         before=0,
         after=6,
         ends=re.compile(r"^$| FAILED ?$"),
@@ -170,6 +170,11 @@ _SHAPES = (
         ends=re.compile(r"^$|^\s{1,8}at "),
         tells=(re.compile(r"^(?P<said>(?:\w{1,60}\.){1,12}\w{1,80}(?::.{0,1000})?)$"),),
     ),
+    _Shape(  # lit, as it goes
+        re.compile(r"^FAIL: (?P<name>\S.{0,100}? :: \S{1,300})(?: \(\d{1,7} of \d{1,7}\))?$"),
+        before=0,
+        after=0,
+    ),
     _Shape(  # Autotest
         re.compile(r"^\s{0,3}\d{1,5}: (?P<name>\S.{0,100}?)\s{2,100}FAILED \(\S{1,100}:\d{1,7}\)$"),
         before=0,
@@ -179,7 +184,7 @@ _SHAPES = (
 # Lists at the end of a run, which name and do not tell why. ctest's counts where the run's own
 # lines are not in the log, bazel's where no framework below it named its tests.
 _OF_CTEST = re.compile(
-    r"^\s{0,20}\d+ - (?P<name>\S{1,200}) \((?:[A-Z]\w{1,20}|[A-Z]\w{1,20} \w{1,20})\)"
+    r"^\s{0,20}\d+ - (?P<name>\S.{0,200}?) \((?:[A-Z]\w{1,20}|[A-Z]\w{1,20} \w{1,20})\)"
 )
 _OF_LIT = re.compile(r"^ {2,4}(?P<name>\S.{0,100}? :: \S{1,300})$")
 _LIT_LIST = re.compile(r"^(?P<kind>[A-Z][A-Za-z ]{2,30}) Tests \(\d{1,7}\):$")
