@@ -51,7 +51,7 @@ def main() -> None:
 
         run_tests(job)
     elif job["action"] == "sibling":
-        from kernels.emulator.siblings import run_siblings
+        from kernels.emulator.sibling_runs import run_siblings
 
         run_siblings(job)
     else:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from kernels.emulator.events import Events
-from kernels.emulator.library import HostTensor, OpError, Ops, OpSignature, Value, load_ops
+from kernels.emulator.library import HostTensor, OpError, Ops, OpSignature, Value
 from kernels.emulator.readings import (
     Reading,
     RequestsDiffer,
@@ -23,8 +19,8 @@ from kernels.emulator.readings import (
     find_shift,
     read_rows,
 )
-from kernels.emulator.recording import Call, load_call
-from kernels.emulator.replaying import first_difference, own_copy, show_inputs, size_of
+from kernels.emulator.recording import Call
+from kernels.emulator.replaying import first_difference, own_copy
 
 # Where the sides differ each runs so often: what is random, or depends on the order of threads,
 # shows itself.
@@ -56,84 +52,6 @@ class Comparison:
     place: str = ""
     expected: str = ""
     got: str = ""
-
-
-def run_siblings(job: dict[str, Any]) -> None:
-    """Compare `job["op"]` with its copy on every recorded call, and then on variations of them.
-
-    `job["texts"]` are the files of the sources of either side. An op that no test calls is given
-    the calls of another one that takes the same parameters.
-    """
-    # Hypothesis is imported by it.
-    from kernels.emulator.variation import find_difference
-
-    events = Events(Path(job["events"]))
-    try:
-        pair = _pair(job)
-    except (OSError, KeyError) as error:
-        events.write({"event": "end", "why": str(error)[:300], "counts": {}})
-        return
-    calls = []
-    counts: Counter[str] = Counter()
-    for path, call in _calls_for(job, pair):
-        events.write({"event": "call", "call": path.name})
-        comparison = pair.compare(call)
-        counts[comparison.agreement] += 1
-        events.write(_event(comparison, path.name, borrowed=call.op != job["op"]))
-        if comparison.agreement is not Agreement.NOT_COMPARED:
-            calls.append(call)
-    varied: Counter[str] = Counter()
-    if calls and not counts[Agreement.DIFFERS] and job["variations"]:
-        events.write({"event": "call", "call": ""})
-        found = find_difference(pair, calls, job["variations"], varied)
-        if found is not None:
-            events.write(_event(found, "", borrowed=False))
-    events.write({"event": "end", "why": "", "counts": counts, "varied": varied})
-
-
-def _pair(job: dict[str, Any]) -> Pair:
-    own, copy_of_it = _library(job, "libraries", "own/"), _library(job, "copy", "copy/")
-    texts = [
-        [Path(path).read_text("utf-8", "replace") for path in job["texts"][side]]
-        for side in ("own", "copy")
-    ]
-    return Pair(job["op"], own, copy_of_it, texts)
-
-
-def _calls_for(job: dict[str, Any], pair: Pair) -> Iterator[tuple[Path, Call]]:
-    """The recorded calls of the op; where there are none, those of ops with all its parameters."""
-    recorded = []
-    for path in sorted(Path(job["calls"]).glob("*.npz")):
-        if path.name not in job["left_out"]:
-            recorded.append((path, load_call(path)))
-    own = [(path, call) for path, call in recorded if call.op == job["op"]]
-    for path, call in own:
-        pair.show(call, of_copy=path.name.startswith(job["copy_label"]))
-    if own:
-        yield from own
-        return
-    for path, call in recorded:
-        if pair.parameters and pair.parameters <= set(call.parameters):
-            yield path, call
-
-
-def _library(job: dict[str, Any], name: str, prefix: str) -> Ops:
-    return load_ops(job["runtime"], job[name], job["modules"], {job["op"]}, prefix)
-
-
-def _event(comparison: Comparison, name: str, *, borrowed: bool) -> dict[str, Any]:
-    return {
-        "event": "compared",
-        "call": name,
-        "agreement": comparison.agreement,
-        "why": comparison.why,
-        "place": comparison.place,
-        "expected": comparison.expected,
-        "got": comparison.got,
-        "size": size_of(comparison.call.values),
-        "borrowed": borrowed,
-        "inputs": show_inputs(comparison.call),
-    }
 
 
 # A tensor's type, and its number of dimensions as far as that counts.

@@ -12,7 +12,6 @@ import copy
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,9 +20,7 @@ from kernels.emulator.prefix_sums import PrefixSum, find_prefix_sums
 from kernels.emulator.readings import number_of_requests
 from kernels.emulator.recording import Call
 from kernels.emulator.replaying import size_of
-
-if TYPE_CHECKING:
-    from kernels.emulator.siblings import Comparison, Pair
+from kernels.emulator.siblings import Comparison, Pair
 
 _KINDS = ("row", "length", "idle", "flag", "number")
 _OF_ROWS = ("row", "length", "idle")

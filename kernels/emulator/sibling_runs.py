@@ -1,0 +1,90 @@
+"""What an op and its copy for other hardware do, asked on every call that tests make of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kernels.emulator.events import Events
+from kernels.emulator.library import Ops, load_ops
+from kernels.emulator.recording import Call, load_call
+from kernels.emulator.replaying import show_inputs, size_of
+from kernels.emulator.siblings import Agreement, Comparison, Pair
+from kernels.emulator.variation import find_difference
+
+
+def run_siblings(job: dict[str, Any]) -> None:
+    """Compare `job["op"]` with its copy on every recorded call, and then on variations of them.
+
+    `job["texts"]` are the files of the sources of either side. An op that no test calls is given
+    the calls of another one that takes the same parameters.
+    """
+    events = Events(Path(job["events"]))
+    try:
+        pair = _pair(job)
+    except (OSError, KeyError) as error:
+        events.write({"event": "end", "why": str(error)[:300], "counts": {}})
+        return
+    calls = []
+    counts: Counter[str] = Counter()
+    for path, call in _calls_for(job, pair):
+        events.write({"event": "call", "call": path.name})
+        comparison = pair.compare(call)
+        counts[comparison.agreement] += 1
+        events.write(_event(comparison, path.name, borrowed=call.op != job["op"]))
+        if comparison.agreement is not Agreement.NOT_COMPARED:
+            calls.append(call)
+    varied: Counter[str] = Counter()
+    if calls and not counts[Agreement.DIFFERS] and job["variations"]:
+        events.write({"event": "call", "call": ""})
+        found = find_difference(pair, calls, job["variations"], varied)
+        if found is not None:
+            events.write(_event(found, "", borrowed=False))
+    events.write({"event": "end", "why": "", "counts": counts, "varied": varied})
+
+
+def _pair(job: dict[str, Any]) -> Pair:
+    own, copy_of_it = _library(job, "libraries", "own/"), _library(job, "copy", "copy/")
+    texts = [
+        [Path(path).read_text("utf-8", "replace") for path in job["texts"][side]]
+        for side in ("own", "copy")
+    ]
+    return Pair(job["op"], own, copy_of_it, texts)
+
+
+def _calls_for(job: dict[str, Any], pair: Pair) -> Iterator[tuple[Path, Call]]:
+    """The recorded calls of the op; where there are none, those of ops with all its parameters."""
+    recorded = []
+    for path in sorted(Path(job["calls"]).glob("*.npz")):
+        if path.name not in job["left_out"]:
+            recorded.append((path, load_call(path)))
+    own = [(path, call) for path, call in recorded if call.op == job["op"]]
+    for path, call in own:
+        pair.show(call, of_copy=path.name.startswith(job["copy_label"]))
+    if own:
+        yield from own
+        return
+    for path, call in recorded:
+        if pair.parameters and pair.parameters <= set(call.parameters):
+            yield path, call
+
+
+def _library(job: dict[str, Any], name: str, prefix: str) -> Ops:
+    return load_ops(job["runtime"], job[name], job["modules"], {job["op"]}, prefix)
+
+
+def _event(comparison: Comparison, name: str, *, borrowed: bool) -> dict[str, Any]:
+    return {
+        "event": "compared",
+        "call": name,
+        "agreement": comparison.agreement,
+        "why": comparison.why,
+        "place": comparison.place,
+        "expected": comparison.expected,
+        "got": comparison.got,
+        "size": size_of(comparison.call.values),
+        "borrowed": borrowed,
+        "inputs": show_inputs(comparison.call),
+    }
