@@ -37,6 +37,7 @@ def steps_engine(url: str) -> sa.Engine | None:
     if engine.dialect.name != "sqlite":
         return None
     sa.event.listen(engine, "connect", _prepare_steps)
+    sa.event.listen(engine, "handle_error", _told_as_a_lock)
     return engine
 
 
@@ -50,6 +51,16 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 def _prepare_steps(connection: Any, _: Any) -> None:
     connection.execute("PRAGMA foreign_keys=ON")
     connection.execute("PRAGMA synchronous=NORMAL")
+
+
+def _told_as_a_lock(context: sa.engine.ExceptionContext) -> sa.exc.OperationalError | None:
+    """The error in place of a full disk's. DBOS waits for SQLite's locks, but where the disk is
+    full what a step has done would be lost, and its workflow at an end."""
+    error = context.original_exception
+    if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_FULL:
+        return None
+    locked = sqlite3.OperationalError(f"database is locked ({error})")
+    return sa.exc.OperationalError(context.statement, context.parameters, locked)
 
 
 def _tell_milliseconds(connection: Any, _: Any) -> None:

@@ -81,6 +81,7 @@ def _report(context: ServiceContext, job: CommentJob, run: GpuRun, outcome: RunO
 
 
 def _answer(context: ServiceContext, job: CommentJob, command: int, body: str) -> None:
+    _wait_for_answer(context, job)
     client = context.app.client(job.installation, job.repository_id, COMMENT)
     reply.replace(context.app, client, job, command, body)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import io
 import json
+import threading
+import time
 import zipfile
 from collections.abc import Mapping
 
@@ -18,7 +20,7 @@ from checks.logprobs.record import Record, RecordOrigin, prompt_hash
 from tests.fake_github import people
 from tests.fake_github.state import Pull
 from tests.workflows.conftest import SMALL_HEAD, ended, until
-from tests.workflows.test_commands import ask, finish, kernels
+from tests.workflows.test_commands import answers, ask, finish, kernels
 
 CONFIG = """
 [[gpu_job]]
@@ -118,6 +120,26 @@ def test_tests_and_logprobs_are_reported_and_accepted(live, engine, pull, run):
     assert "against the accepted baseline" in pull.comments[-1].body
     answer = ask(live, engine, pull, "/baseline accept the kernel is more precise now")
     assert "The comparison before said" in answer
+
+
+def test_a_run_that_ends_before_its_answer_stands(live, engine, pull):
+    """GitHub takes the answer to the command slowly; the report still stands in its place, and not
+    beside it."""
+
+    taken = threading.Event()
+
+    def slowly() -> None:
+        finish(live, engine, engine.runs[-1], "failure", None)
+        until(lambda: kernels(engine, pull)[-1].status == "completed")
+        time.sleep(1.5)  # the report is next
+        taken.set()
+
+    live.fault("POST", f"/issues/{pull.number}/comments$", slowly)
+    made = people.comment(live, engine, pull, "ada", "/kernels e2e")
+    assert taken.wait(60)
+    time.sleep(1.0)
+    until(lambda: any("did not end well" in answer for answer in answers(live, pull, made)))
+    assert len(answers(live, pull, made)) == 1
 
 
 def test_a_baseline_moved_by_who_was_killed_before_it_was_written_down(tmp_path):

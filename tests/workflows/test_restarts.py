@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,7 @@ from tests.workflows import crash_boundaries
 from tests.workflows.conftest import ROOT, Bot, ended, free_port, until
 from tests.workflows.crashes import tried
 from tests.workflows.databases import missing, postgres
+from tests.workflows.small_disk import full, mount_small_disk
 from tests.workflows.test_commands import answers
 
 RANDOM_KILLS = 8
@@ -70,6 +72,28 @@ def test_killed_three_times_in_one_review(fake, bot, repo):
     assert process.wait() == 0
     # Of the temporary files of four lives there is none.
     assert [file.name for file in (bot.directory / "data/scratch").iterdir()] == ["lock"]
+
+
+def test_a_disk_that_is_full_for_a_moment_ends_no_review(fake, bot, repo):
+    """What a step has done is written down once there is room, and the review goes on."""
+    disk = bot.directory / "data"
+    with mount_small_disk(disk) as is_mounted:
+        if not is_mounted:
+            pytest.skip("no disk of its own can be had here")
+
+        def fill() -> None:
+            filled = full(disk)
+            filled.__enter__()
+            threading.Timer(3.0, lambda: filled.__exit__(None, None, None)).start()
+
+        bot.start()
+        fake.fault("POST", "/reviews$", fill, when="after")
+        pull = people.open_pull(fake, repo, "feature")
+        until(lambda: ended(repo, pull.head_sha))
+        bot.kill()
+    once(repo, pull)
+    (check,) = repo.check_runs
+    assert check.conclusion == "success", check.title
 
 
 def test_killed_at_random_moments():
