@@ -1,7 +1,9 @@
-"""Numbers for Prometheus that are read when they are asked for: queues, workflows, quotas, disk."""
+"""Numbers for Prometheus that are read when they are asked for: queues, workflows, quotas, disk,
+child processes."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from bot.db.engine import workflow_table
 from bot.github.rate_limit import HOUR
+from bot.process_tree import descendants, memory
 
 _log = structlog.get_logger("specbot.metrics")
 # What is to begin later waits for its time, and for no place.
@@ -50,6 +53,7 @@ class StateCollector(Collector):
         yield up
         yield from found
         yield self._disk()
+        yield from _children()
 
     def _writes(self, connection: sa.Connection) -> Iterator[Metric]:
         sent = GaugeMetricFamily(
@@ -107,6 +111,17 @@ def _workflows(connection: sa.Connection) -> Iterator[Metric]:
         depth.add_metric([queue], count)
         age.add_metric([queue], longest)
     yield from (states, depth, age)
+
+
+def _children() -> Iterator[Metric]:
+    """Reviews, and what else runs apart from this process."""
+    children = [pid for pid in descendants(os.getpid()) if pid != os.getpid()]
+    yield GaugeMetricFamily("specbot_children", "Processes that this one started", len(children))
+    yield GaugeMetricFamily(
+        "specbot_children_memory_bytes",
+        "Memory of those; of what several share, each has its part",
+        memory(children),
+    )
 
 
 def _workers(connection: sa.Connection) -> Iterator[Metric]:

@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bot.kernels import confine, process_tree
+from bot import process_tree
+from bot.kernels import confine
 from bot.kernels.package import Package, write
 from checks.kernelrun.events import LONGEST, Journal, parse
 from checks.kernelrun.judge import Excess, HarnessProcess, ProcessEnd, Standard, Tensors

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -46,6 +48,21 @@ def test_the_numbers_are_those_of_the_database(store, tmp_path):
         "specbot_database_up 1.0" in text and 'specbot_worker_silent_seconds{worker="one"}' in text
     )
     assert re.search(r"specbot_disk_free_bytes \d", text)
+
+
+def test_processes_that_this_one_started_are_counted(tmp_path):
+    def children() -> float:
+        (count,) = re.findall(r"^specbot_children (\S+)", scraped(Gone(), tmp_path), re.MULTILINE)
+        return float(count)
+
+    before = children()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        assert children() == before + 1
+        text = scraped(Gone(), tmp_path)
+        process.communicate(b"\n")
+    (size,) = re.findall(r"^specbot_children_memory_bytes (\S+)", text, re.MULTILINE)
+    assert float(size) > 1e5
+    assert children() == before
 
 
 def test_a_database_that_is_away_is_said(tmp_path):
@@ -99,4 +116,4 @@ def test_every_setting_that_is_named_exists():
 
 def test_the_dashboard_is_one():
     drawn = json.loads((DEPLOY / "dashboard.json").read_text())
-    assert len({panel["id"] for panel in drawn["panels"]}) == len(drawn["panels"]) == 12
+    assert len({panel["id"] for panel in drawn["panels"]}) == len(drawn["panels"]) == 13
