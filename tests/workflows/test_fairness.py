@@ -125,7 +125,8 @@ def test_one_account_has_one_place_in_however_many_repositories(fake, bot):
         gone_on.wait(120)
 
     for one in stranger:
-        fake.fault("POST", f"{one.full_name}/check-runs$", wait)
+        # A bot that has waited long asks once more.
+        fake.fault("POST", f"{one.full_name}/check-runs$", wait, times=100)
     bot.start("--role", "web")
     waiting = [people.open_pull(fake, one, "feature", author="mallory") for one in stranger]
     bot.run("worker")
