@@ -1,4 +1,5 @@
-"""Files that a person names: read with clear errors, written whole or not at all."""
+"""Files that a person names: read with clear errors, written whole or not at all; and what a folder
+takes."""
 
 from __future__ import annotations
 
@@ -88,3 +89,14 @@ def make_private_folder(path: Path) -> None:
     # One that somebody else owns is theirs to close.
     with suppress(PermissionError):
         path.chmod(0o700)
+
+
+def folder_size(folder: Path) -> int:
+    """Bytes of all files in the folder, which may go while it is looked at. Holes count too: who
+    reads the files reads those."""
+    size = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                size += os.lstat(os.path.join(parent, name)).st_size
+    return size

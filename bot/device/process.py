@@ -15,6 +15,7 @@ from typing import Any
 
 import bot
 from bot.device.workspace import cache_folder
+from bot.files import folder_size
 from bot.kernels import confine
 
 Json = dict[str, Any]
@@ -115,7 +116,7 @@ def _watch(
                 break
             if now - last_weighed > _WEIGHED:
                 last_weighed = now
-                if size > _LARGEST_EVENTS or _folder_size(folder) > _LARGEST_FOLDER:
+                if size > _LARGEST_EVENTS or folder_size(folder) > _LARGEST_FOLDER:
                     ended = {"too_large": True}
                     break
     finally:
@@ -145,15 +146,6 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def _folder_size(folder: Path) -> int:
-    size = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                size += os.lstat(os.path.join(parent, name)).st_size
-    return size
 
 
 def _read_events(path: Path) -> tuple[Json, ...]:

@@ -12,10 +12,11 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from bot.errors import UserError
+from bot.files import folder_size
 from bot.git import Git, Range, history_prefetch
 from bot.git.command import git_environment
 from bot.github.client import GitHubError
@@ -86,10 +87,10 @@ class Checkouts:
         """
         now, kept, removed = time.time(), 0, 0
         for used, clone in sorted(_last_uses(self.directory), reverse=True):
-            kept += _size(clone)
+            kept += folder_size(clone)
             too_much = now - used > age or kept > size
             if too_much and now - used > _IN_USE:
-                kept -= _size(clone)
+                kept -= folder_size(clone)
                 with _locked(clone):
                     shutil.rmtree(clone)
                 removed += 1
@@ -230,16 +231,6 @@ def _last_uses(directory: Path) -> Iterator[tuple[float, Path]]:
     """The clones with the times of their last use."""
     for lock in directory.glob("*/specbot.lock"):
         yield lock.stat().st_mtime, lock.parent
-
-
-def _size(clone: Path) -> int:
-    """Bytes of all files of a clone, whose files may go while it is looked at."""
-    total = 0
-    for folder, _, names in os.walk(clone):
-        for name in names:
-            with suppress(FileNotFoundError):
-                total += os.lstat(os.path.join(folder, name)).st_size
-    return total
 
 
 def _credentials(token: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot import process_tree
+from bot.files import folder_size
 from bot.kernels import confine
 from bot.kernels.package import Package, write
 from checks.kernelrun.events import LONGEST, Journal, parse
@@ -118,7 +119,7 @@ def _watch(
                 return ProcessEnd(limit=allowed)
             if now - last_weighed > _WEIGHED:
                 last_weighed = now
-                if _written(folder) > confine.LARGEST_FILE:
+                if folder_size(folder) > confine.LARGEST_FILE:
                     return ProcessEnd(signal=int(signal.SIGXFSZ))
                 excess = _excess(process.pid)
                 if excess is not None:
@@ -140,18 +141,6 @@ def _excess(pid: int) -> Excess | None:
     if process_tree.memory(processes) > confine.MOST_MEMORY:
         return Excess("memory", confine.MOST_MEMORY >> 30)
     return None
-
-
-def _written(folder: Path) -> int:
-    """The sizes of all files in the folder, in bytes; holes count too, because who reads the files
-    reads those.
-    """
-    size = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                size += os.lstat(os.path.join(parent, name)).st_size
-    return size
 
 
 def _lines(journal: Path) -> int:

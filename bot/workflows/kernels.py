@@ -57,6 +57,7 @@ def run_kernels(stored: Json) -> str:
     charged = charged_to(job.user, job.repository)
     with structlog.contextvars.bound_contextvars(**_about(job, run)), charged:
         outcome = RunOutcome(**step("run", lambda: asdict(_run_here(context, job, run, stored))))
+        # Its result waits too; databases hold this step.
         step("heard", lambda: _wait_for_answer(context, job))
         _report(context, job, run, outcome)
     return outcome.key

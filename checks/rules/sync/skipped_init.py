@@ -85,14 +85,19 @@ def _reads_to_check(change: ChangeSet, config: Config) -> Iterator[tuple[Attribu
         owner = _owner(changed.head.owner, changed.unit) if changed.python else None
         if owner is None:
             continue
-        before = {read.name for read in own_reads(changed.base)} if changed.base else set()
-        for read in own_reads(changed.head):
-            # A method that sets the attribute itself, or asks by its name, needs no constructor.
-            provides = binds(changed.text, read.name)
-            if changed.touched(read.line) and read.name not in before and not provides:
-                yield read, owner
+        for read in _new_reads(changed):
+            yield read, owner
         if changed.head.name == "__init__" and changed.base is not None:
             yield from _reads_of_new(changed, owner)
+
+
+def _new_reads(changed: ChangedFunction) -> Iterator[AttributeRead]:
+    """Reads of what the method did not read before, and does not set itself or ask for by name."""
+    before = {read.name for read in own_reads(changed.base)} if changed.base else set()
+    for read in own_reads(changed.head):
+        is_new = changed.touched(read.line) and read.name not in before
+        if is_new and not binds(changed.text, read.name):
+            yield read
 
 
 def _reads_of_new(
