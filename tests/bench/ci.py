@@ -31,7 +31,7 @@ LIMIT_SECONDS, LIMIT_MB = 2.0, 200.0
 _CHILD = """
 import json, resource, sys, time
 begun = time.perf_counter()
-from bot.cli import main
+from bot.cli.main import main
 import bot.ci.run_folder as saved
 spent = []
 analyse = saved.analyse
