@@ -233,6 +233,11 @@ class Store:
         """Whether the request was made before."""
         return bool(self.client.list_workflows(workflow_ids=[request]))
 
+    def partition_of(self, request: str) -> str:
+        """What the request waits in; empty where it waits for none, or is not known."""
+        workflows = self.client.list_workflows(workflow_ids=[request])
+        return next((workflow.queue_partition_key or "" for workflow in workflows), "")
+
     def is_running(self, request: str) -> bool:
         """Whether the request waits or is being done."""
         workflows = self.client.list_workflows(workflow_ids=[request])
