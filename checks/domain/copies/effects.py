@@ -125,8 +125,11 @@ def _is_own_call(call: E.Call, libraries: set[str]) -> bool:
 def _enum_test(e: E.Binary) -> tuple[str, EnumTest] | None:
     """(name of the enum, test) of `x == E.A`, `x in [E.A, E.B]`, `x not in ("a", "b")`.
 
-    Words have no enum of their own: the name of what they are compared with stands for it.
+    Words have no enum of their own: the name of what they are compared with stands for it. What a
+    call gives (`mode.widest() != Mode.NONE`) is another value than the one that others compare.
     """
+    if isinstance(e.left, E.Call):
+        return None
     members: tuple[E.Expr, ...] = ()
     if e.op in ("==", "!="):
         members = (e.right,)
