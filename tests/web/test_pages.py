@@ -7,6 +7,7 @@ import json
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -18,6 +19,7 @@ import bot.i18n.rule_pages
 from bot.ci.history import History
 from bot.db.commands import GpuRun, Records
 from bot.db.engine import engine_for
+from bot.db.sessions import Sessions
 from bot.github.app import OAuth
 from bot.web.access import Access
 from bot.web.page_store import PageReport, PageStore
@@ -151,7 +153,10 @@ def test_what_is_not_there(client, path):
 
 
 class GitHub(BaseHTTPRequestHandler):
-    """Signs `ann` in, who may read octo/secret, and `bob`, who may not."""
+    """Signs `ann` in, who may read octo/secret, and `bob`, who may not. `body` is an answer in
+    place of all others."""
+
+    body = b""
 
     def do_POST(self) -> None:
         said = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
@@ -171,7 +176,7 @@ class GitHub(BaseHTTPRequestHandler):
             self._answer(200 if who == "ann" and self.path == "/repos/octo/secret" else 404, {})
 
     def _answer(self, status: int, data: object) -> None:
-        body = json.dumps(data).encode()
+        body = self.body or json.dumps(data).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -187,13 +192,29 @@ def guarded(tmp_path):
 
 
 def _guarded(folder):
+    with ExitStack() as stack:
+        yield _doors(stack, folder, 1)[0]
+
+
+@pytest.fixture
+def two_doors(tmp_path):
+    with ExitStack() as stack:
+        yield _doors(stack, tmp_path, 2)
+
+
+def _doors(stack, folder, count):
+    """The addresses of so many processes of one service, as far as they share nothing but the
+    database."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), GitHub)
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    stack.callback(server.shutdown)
     address = f"http://127.0.0.1:{server.server_port}"
+    oauth = OAuth("id", SecretStr("s3cret"), address, address)
     archive, _ = archive_at(folder / "p.sqlite")
     archive.keep_pull(pull(500, repository="octo/secret", title="Hidden work", private=True))
-    yield from serve(archive, Access(OAuth("id", SecretStr("s3cret"), address, address)))
-    server.shutdown()
+    serving = contextmanager(serve)
+    made = [archive_at(folder / "p.sqlite")[0] for _ in range(count)]
+    return [stack.enter_context(serving(one, Access(oauth, Sessions(one.engine)))) for one in made]
 
 
 def signed_in(
@@ -334,6 +355,22 @@ def test_a_sign_in_leads_to_no_other_host(door, back):
     assert all("specbot" in cookie for cookie in answer.headers.get_list("set-cookie"))
 
 
+def test_who_signed_in_at_one_process_is_known_to_the_others(two_doors):
+    """Each request goes to another of them, as behind a balancer."""
+    first, second = two_doors
+    begun = httpx.get(f"{first}/login", params={"back": "/pr/octo/secret/500"})
+    state = parse_qs(urlsplit(begun.headers["location"]).query)["state"][0]
+    back = httpx.get(
+        f"{second}/login/back", params={"state": state, "code": "ann"}, cookies=begun.cookies
+    )
+    assert back.headers["location"] == "/pr/octo/secret/500"
+    private = [f"{door}/pr/octo/secret/500" for door in two_doors]
+    seen = [httpx.get(page, cookies=back.cookies).text for page in private]
+    assert all("Hidden work" in text and "ann" in text for text in seen)
+    httpx.post(f"{first}/logout", cookies=back.cookies)
+    assert [httpx.get(page, cookies=back.cookies).status_code for page in private] == [404, 404]
+
+
 def test_while_github_is_away_or_is_not_github_nobody_is_let_in(guarded, monkeypatch):
     """And nothing breaks."""
     client, _ = signed_in(guarded, "ann")
@@ -344,7 +381,7 @@ def test_while_github_is_away_or_is_not_github_nobody_is_let_in(guarded, monkeyp
     assert client.get("/pr/octo/secret/500").status_code == 200
     for body in (b"<html>", b"[]", b"7"):
         with monkeypatch.context() as broken:
-            broken.setattr("tests.web.test_pages.json.dumps", lambda _, body=body: body.decode())
+            broken.setattr(GitHub, "body", body)
             assert signed_in(guarded, "ann")[1].status_code == 404
 
 
@@ -389,7 +426,7 @@ def test_statistics_say_what_became_of_findings_how_fast_reports_were_and_what_g
         "minutes": 7,
     }
     Records(engine).reserve(GpuRun(**order, at=NOW, run=None, order={}, command=0), 60, 60)
-    for url in serve(archive, Access(None)):
+    for url in serve(archive, Access(None, Sessions(archive.engine))):
         page = httpx.get(f"{url}/stats", headers={"Accept-Language": "en"}).text
     cells = [
         re.findall(r"<td>(?:<[^>]+>)*([^<]*)", row)
