@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import pytest
@@ -182,10 +183,14 @@ class GitHub(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def guarded(tmp_path):
+    yield from _guarded(tmp_path)
+
+
+def _guarded(folder):
     server = ThreadingHTTPServer(("127.0.0.1", 0), GitHub)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"
-    archive, _ = archive_at(tmp_path / "p.sqlite")
+    archive, _ = archive_at(folder / "p.sqlite")
     archive.keep_pull(pull(500, repository="octo/secret", title="Hidden work", private=True))
     yield from serve(archive, Access(OAuth("id", SecretStr("s3cret"), address, address)))
     server.shutdown()
@@ -244,6 +249,89 @@ def test_a_sign_in_ends_in_the_browser_that_began_it(guarded):
     assert client.cookies["specbot_session"] != before
     old = httpx.get(f"{guarded}/pr/octo/secret/500", cookies={"specbot_session": before})
     assert old.status_code == 404
+
+
+STATES = ["", "made up", "{state}x", "{state} ", " {state}", "{upper}", "{state}\x00", "\udcff"]
+CODES = ["", "mallory", "ann\x00", "ANN", "a" * 9000]
+BROWSERS = [None, "", "made up", "{browser}x", "{other}", "a" * 3000]
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory):
+    """The same for many who knock."""
+    yield from _guarded(tmp_path_factory.mktemp("door"))
+
+
+@pytest.mark.hostile("logins")
+@pytest.mark.parametrize(
+    ("state", "code", "browser"),
+    [
+        *((state, "ann", "{browser}") for state in STATES),
+        *(("{state}", code, "{browser}") for code in CODES),
+        *(("{state}", "ann", browser) for browser in BROWSERS),
+        *itertools.product(STATES[:4], CODES, BROWSERS[:3]),
+    ],
+)
+def test_no_other_end_of_a_sign_in_lets_anybody_in(door, state, code, browser):
+    with httpx.Client(base_url=door) as began, httpx.Client(base_url=door) as another:
+        location = began.get("/login").headers["location"]
+        another.get("/login")
+        known = parse_qs(urlsplit(location).query)["state"][0]
+        own, other = (one.cookies["specbot_sign_in"] for one in (began, another))
+    said = {"state": known, "upper": known.upper(), "browser": own, "other": other}
+    asked = {"state": state.format(**said), "code": code}
+    cookies = {} if browser is None else {"specbot_sign_in": browser.format(**said)}
+    with httpx.Client(base_url=door, cookies=cookies) as client:
+        answer = client.get(f"/login/back?{urlencode(asked, errors='surrogateescape')}")
+        assert answer.status_code in (404, 400)
+        assert "specbot_session" not in client.cookies
+        assert client.get("/pr/octo/secret/500").status_code == 404
+
+
+@pytest.mark.hostile("logins")
+@pytest.mark.parametrize(
+    "name", ["", "made up", "None", "0", "../x", "a" * 3000, "%00", "a; specbot_session=b", "{}"]
+)
+def test_no_made_up_session_is_anybodys(door, name):
+    headers = {"cookie": f"specbot_session={name}"}
+    assert httpx.get(f"{door}/pr/octo/secret/500", headers=headers).status_code == 404
+    assert "Hidden work" not in httpx.get(door, headers=headers).text
+
+
+@pytest.mark.hostile("logins")
+@pytest.mark.parametrize(
+    "back",
+    [
+        "//evil.example",
+        "///evil.example",
+        "/\\evil.example",
+        "\\\\evil.example",
+        "/\t/evil.example",
+        "/\n/evil.example",
+        "\t//evil.example",
+        " //evil.example",
+        "https://evil.example",
+        "https:evil.example",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "evil.example",
+        "@evil.example",
+        ".evil.example",
+        "/%0d%0aSet-Cookie: a=b",
+        "/\r\nSet-Cookie: a=b",
+        "",
+        "?x",
+        "#x",
+    ],
+)
+def test_a_sign_in_leads_to_no_other_host(door, back):
+    client, answer = signed_in(door, "ann", back)
+    client.close()
+    assert answer.status_code == 303
+    # What browsers make of it: they leave out tabs and line ends, and take `\` for `/`.
+    seen = re.sub(r"[\t\r\n]", "", answer.headers["location"]).replace("\\", "/")
+    assert seen.startswith("/") and not seen.startswith("//")
+    assert all("specbot" in cookie for cookie in answer.headers.get_list("set-cookie"))
 
 
 def test_while_github_is_away_or_is_not_github_nobody_is_let_in(guarded, monkeypatch):

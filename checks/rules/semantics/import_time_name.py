@@ -39,6 +39,7 @@ from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.lang.ir.source_file import SourceFile
+from checks.lang.python.text import REFUSED
 from checks.rules.semantics._import_time import PossibleBinding, names_needed, possible_bindings
 
 ID = "semantics.import-time-name"
@@ -61,11 +62,15 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _uncertain_names(unit: SourceFile) -> list[tuple[PossibleBinding, int]]:
-    """(binding, line of the reading) of each name that the import may lack."""
+    """(binding, line of the reading) of each name that the import may lack; none where the code is
+    too deep to be walked."""
     try:
-        tree = ast.parse("\n".join(unit.lines))
-    except (SyntaxError, ValueError):
+        return _needed(ast.parse("\n".join(unit.lines)))
+    except REFUSED:
         return []
+
+
+def _needed(tree: ast.Module) -> list[tuple[PossibleBinding, int]]:
     possible = possible_bindings(tree)
     if not possible:
         return []
