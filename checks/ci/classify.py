@@ -18,6 +18,7 @@ from typing import BinaryIO
 from checks.ci.line_prefilter import LinePrefilter
 from checks.ci.log_blocks import blocks, clean_line, is_marked_error, time_stamp
 from checks.ci.report import Category, LogLine
+from checks.ci.test_forms import TestForm, test_form
 
 
 class Origin(StrEnum):
@@ -41,7 +42,8 @@ class Rule:
     `need`, `also`: literals in lower case; one of each must be in the line. `unless` refuses lines
     that `pattern` takes. `job`: the job died of it, whatever its tests said. `mark`: a fact about
     the log, not a failure. `every`: all its lines are kept, and not only the last.
-    `shown_as_error`: only lines that GitHub shows as errors.
+    `shown_as_error`: only lines that GitHub shows as errors. `form`: of a rule that names failed
+    tests, how their framework tells of them.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Rule:
     mark: bool
     every: bool
     shown_as_error: bool
+    form: TestForm | None
 
     # Of some two hundred expressions a log needs a dozen, so each is compiled at its first line.
 
@@ -90,7 +93,7 @@ class Match:
 @dataclass(frozen=True, slots=True)
 class Scan:
     """What the rules saw: `matches` by importance, `marks` by name (the last line of each),
-    `sightings` by name (all lines of the marks that keep every one), the number of lines, and the
+    `sightings` by name (all lines of the rules that keep every one), the number of lines, and the
     size in bytes.
     """
 
@@ -116,6 +119,7 @@ def rules() -> tuple[Rule, ...]:
 def _rule(raw: dict[str, object]) -> Rule:
     need, also = raw["need"], raw.get("also", [])
     assert isinstance(need, list) and isinstance(also, list)
+    form = test_form(raw)
     return Rule(
         name=str(raw["name"]),
         category=Category(str(raw.get("category", "unknown"))),
@@ -126,8 +130,9 @@ def _rule(raw: dict[str, object]) -> Rule:
         origin=Origin(str(raw.get("origin", "open"))),
         job=bool(raw.get("job", False)),
         mark=bool(raw.get("mark", False)),
-        every=bool(raw.get("every", False)),
+        every=form is not None or bool(raw.get("every", False)),
         shown_as_error=bool(raw.get("shown_as_error", False)),
+        form=form,
     )
 
 

@@ -15,8 +15,8 @@ MOST_LINES = 10
 _VAGUE = frozenset(
     {"exit", "error-line", "shell", "killed", "make", "ninja", "exit-timeout", "cancelled", "git"}
 )
-# Rules whose line only names a test: what its framework says of it tells more.
-_NAMING = frozenset({"unittest", "other-test-failure"})
+# Rules whose line may only name a test: what its framework says of it tells more.
+_NAMING = frozenset({"other-test-failure"})
 # Compilers of which a test that ran may tell, such as a documentation test: the test failed.
 _COMPILED_BY_TEST = frozenset({"rust-go-compiler", "rust-compiler"})
 # What differs from run to run, and what stands for it in a signature.
@@ -187,13 +187,17 @@ def _error_of_test(message: str, traceback: str, top: Match | None) -> str:
             return from_rule[:_LONGEST_ERROR]
     if error:
         return error
-    names_only = top is not None and top.rule.name in _NAMING and message
+    names_only = top is not None and message and _names_only(top)
     if from_rule and not names_only:
         return from_rule[:_LONGEST_ERROR]
     for line in message.split("\n"):
         if line.strip():
             return line.strip()[:_LONGEST_ERROR]
     return ""
+
+
+def _names_only(top: Match) -> bool:
+    return top.rule.form is not None or top.rule.name in _NAMING
 
 
 def _last_error(message: str, traceback: str) -> str:

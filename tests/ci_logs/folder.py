@@ -25,7 +25,10 @@ _SAYS_LITTLE = (Advice.READ_LOG, Advice.READ_PAGE, Advice.UNUSUAL, Advice.RERUN_
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the report says first, and whether that is right."""
+    """What the report says first, and whether that is right.
+
+    `named`: whether each failed test that the log names is in the report.
+    """
 
     window: Window
     main: Failure
@@ -33,6 +36,8 @@ class Verdict:
     key: bool
     wrong_cause: bool
     advice: bool
+    named: bool
+    tests: tuple[str, ...]
 
 
 def load_folder(folder: Path) -> list[Window]:
@@ -64,6 +69,7 @@ def judge(window: Window) -> Verdict:
     log = full(window, after=1_100)
     report = analyse(run_of(window), Files(log=log), change_of("engine/other_module.py"))
     main = report.failed[0].main
+    tests = tuple(failure.test for failure in report.failed[0].failures if failure.test)
     first = log.decode().split("\n").index(_stamped(window, log)) + 1
     marked = {first + number - 1 for number in window.keys}
     texts = [window.lines[number - 1] for number in window.keys]
@@ -76,6 +82,8 @@ def judge(window: Window) -> Verdict:
         key=_quotes(main, marked, texts),
         wrong_cause=excused and window.cause not in ("not-pr", "setup"),
         advice=any(advised),
+        named=set(window.tests) <= set(tests),
+        tests=tests,
     )
 
 
@@ -101,10 +109,13 @@ def print_folder(folder: Path) -> None:
     for name in ("category", "key", "wrong_cause", "advice"):
         count = sum(getattr(verdict, name) for verdict in verdicts)
         print(f"{name:12} {count:4} of {total} {100 * count / max(1, total):6.1f} %")
+    with_tests = [verdict for verdict in verdicts if verdict.window.tests]
+    named = sum(verdict.named for verdict in with_tests)
+    print(f"{'tests named':12} {named:4} of {len(with_tests)}")
     for verdict in verdicts:
-        if verdict.category and verdict.key and verdict.advice and not verdict.wrong_cause:
+        faults = [n for n in ("category", "key", "advice", "named") if not getattr(verdict, n)]
+        if not faults and not verdict.wrong_cause:
             continue
-        faults = [n for n in ("category", "key", "advice") if not getattr(verdict, n)]
         faults += ["wrong cause"] if verdict.wrong_cause else []
         main = verdict.main
         said = f"{main.category} by {main.rule or '-'}: {main.error[:90]}"

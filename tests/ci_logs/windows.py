@@ -14,7 +14,8 @@ A file holds many; each has a head, `---`, and the lines with `>>>` before those
 `cause` is `pr`, `not-pr` (nothing in a repository can cause it), `setup` (nothing but a change of
 the machine's set-up can) or `open` (the log alone cannot tell). `source` is `generated` or `own`,
 `gpu: yes` a failure of a GPU or of speculative decoding, and `step` the step that failed, where it
-matters. `also` is a second category that is right where two are.
+matters. `also` is a second category that is right where two are, and `tests` are the failed tests
+that the log names, with ` | ` between them.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Window:
     gpu: bool = False
     step: str = ""
     also: str = ""
+    tests: tuple[str, ...] = ()
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -66,9 +68,16 @@ def _window(text: str) -> Window:
     values = dict(line.split(": ", 1) for line in fields)
     lines = tuple(body.removesuffix("\n").split("\n"))
     gpu, step = values.get("gpu") == "yes", values.get("step", "")
-    also = values.get("also", "")
     return Window(
-        name, values["category"], values["cause"], values["source"], lines, gpu, step, also
+        name,
+        values["category"],
+        values["cause"],
+        values["source"],
+        lines,
+        gpu=gpu,
+        step=step,
+        also=values.get("also", ""),
+        tests=tuple(values["tests"].split(" | ")) if "tests" in values else (),
     )
 
 
