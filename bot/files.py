@@ -3,7 +3,9 @@ takes."""
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -11,6 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from bot.errors import UserError
+
+# Bytes that the service needs to go on for some minutes.
+_LEAST_FREE = 64 << 20
 
 
 def read_text(name: str) -> str:
@@ -89,6 +94,12 @@ def make_private_folder(path: Path) -> None:
     # One that somebody else owns is theirs to close.
     with suppress(PermissionError):
         path.chmod(0o700)
+
+
+def require_room(folder: Path) -> None:
+    """Raise `OSError` where the disk of `folder` is as good as full."""
+    if shutil.disk_usage(folder).free < _LEAST_FREE:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
 
 
 def folder_size(folder: Path) -> int:

@@ -16,12 +16,15 @@ def read_base_configuration(task: Task, pull: Json) -> tuple[Config, Range]:
     """The base's `.specbot.toml` over its profile, and the commits that are compared.
 
     What a pull request changes in the file has no effect.
-    Raises `Refusal` where it has a mistake.
+    Raises `Refusal` where it has a mistake, or the repository is too large to be fetched.
     """
     job, context = task.job, task.context
     token = context.app.token(job.installation, job.repository_id, ANALYSE)
     target, head = str(pull["base"]["ref"]), str(pull["head"]["sha"])
-    clone, compared = context.checkouts.fetch(job.repository, token, target, head)
+    try:
+        clone, compared = context.checkouts.fetch(job.repository, token, target, head)
+    except UserError as error:
+        raise Refusal(error.key, **error.as_data()["args"]) from None
     git = Git(clone)
     with BlobStore(git) as blobs:
         base, _ = open_trees(git, blobs, compared.base, compared.head)

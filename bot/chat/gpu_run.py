@@ -32,7 +32,8 @@ LOCAL_JOB = GpuJob("kernels", LOCAL_WORKFLOW, (), "ops", 60)
 # The same where device code runs on a CPU of one of our own workers.
 DEVICE_WORKFLOW = "device"
 DEVICE_JOB = GpuJob("device", DEVICE_WORKFLOW, (), "", 30)
-_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+# Whole, or shortened to no less than git itself does.
+_SHA = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}")
 _OP = re.compile(r"[a-z0-9_]{1,64}")
 _MOST_OPS = 20
 # What an input of a workflow may be given.
@@ -50,10 +51,7 @@ class KernelArguments:
 
 
 def parse_arguments(text: str) -> KernelArguments:
-    """The arguments. Raises `Refusal` where they are none.
-
-    A commit is named in full: of a shorter name somebody could make a second one.
-    """
+    """The arguments. Raises `Refusal` where they are none."""
     words = [word for word in re.split(r"[ \t,]+", text) if word]
     shas = [word for word in words if _SHA.fullmatch(word)]
     names = tuple(dict.fromkeys(word for word in words if word not in shas))
@@ -67,13 +65,14 @@ def require_trusted_head(task: Task, pull: Json, sha: str) -> None:
     """Raises `Refusal` unless the head may run on a GPU.
 
     It may where it is by people who may write, or where one of those, the author of the comment,
-    names this very commit, or one has done so before.
+    names this very commit in full, or one has done so before. With a shorter name nobody approves:
+    its author could make a second commit of that name.
     """
     head, job = str(pull["head"]["sha"]), task.job
-    if sha and sha != head:
+    if not head.startswith(sha):
         raise Refusal("kernels-stale", sha=sha, head=head)
     records = task.context.records
-    if sha:
+    if sha == head:
         records.approve(job.key, head, job.login)
         return
     if is_head_trusted(task.client(METADATA), job.repository, job.repository_id, pull):

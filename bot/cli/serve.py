@@ -63,7 +63,8 @@ def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: b
     state_metrics.register(store.engine, settings.data_dir, settings.writes_per_hour)
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)
-    app = application(store, settings.webhook_secrets, settings.largest_webhook, pages)
+    secrets, largest = settings.webhook_secrets, settings.largest_webhook
+    app = application(store, secrets, largest, settings.data_dir, pages)
     server = web_server(app)
     if not work:
         server.run([listener])

@@ -5,10 +5,7 @@ They are in one database so that a delivery is stored and its work enqueued in o
 
 from __future__ import annotations
 
-import errno
 import math
-import os
-import shutil
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
@@ -26,6 +23,7 @@ from dbos import (
 from bot.db.engine import begin_to_write, engine_for, insert, lock, put, where
 from bot.db.migrate import migrate
 from bot.errors import UserError
+from bot.files import require_room
 from bot.jobs.requests import Delivery, JobRequest
 from bot.redact import redact
 from bot.settings import Settings
@@ -63,8 +61,6 @@ _KEPT = 7 * 24 * 3600.0
 _MOST_REMEMBERED = 10_000
 # The id of a row that is never kept.
 _PROBE = "probe"
-# Bytes that the database needs to take deliveries for some minutes.
-_LEAST_FREE = 64 << 20
 # One process at a time makes the tables.
 _TABLES_LOCK = 7315
 # A workflow that has not ended.
@@ -114,22 +110,17 @@ class Store:
             connection.execute(sa.select(1))
 
     def check_writing(self) -> None:
-        """Raise SQLAlchemy's error where the database does not take a row: a disk may be full."""
+        """Raise SQLAlchemy's error where the database does not take a row, and `OSError` where
+        SQLite's disk is full."""
         with self.engine.connect() as connection:
             begin_to_write(connection)
             key = {"id": _PROBE, "event": "probe", "received_at": time.time()}
             connection.execute(_DELIVERIES.insert().values(key))
             connection.rollback()
-            self._check_disk()
-
-    def _check_disk(self) -> None:
-        """A row that is taken back needs no room on the disk; ask how much there is. Raises
-        `OSError`."""
         file = self.engine.url.database
-        if self.engine.dialect.name != "sqlite" or not file:
-            return
-        if shutil.disk_usage(Path(file).parent).free < _LEAST_FREE:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), file)
+        if self.engine.dialect.name == "sqlite" and file:
+            # A row that is taken back needs no room on the disk.
+            require_room(Path(file).parent)
 
     @property
     def since(self) -> float:
@@ -232,6 +223,11 @@ class Store:
     def has_workflow(self, request: str) -> bool:
         """Whether the request was made before."""
         return bool(self.client.list_workflows(workflow_ids=[request]))
+
+    def partition_of(self, request: str) -> str:
+        """What the request waits in; empty where it waits for none, or is not known."""
+        workflows = self.client.list_workflows(workflow_ids=[request])
+        return next((workflow.queue_partition_key or "" for workflow in workflows), "")
 
     def is_running(self, request: str) -> bool:
         """Whether the request waits or is being done."""

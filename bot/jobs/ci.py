@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from bot.github.own_comments import PullPlace
-from bot.jobs.requests import JobRequest
+from bot.jobs.requests import JobRequest, partition
 
 QUEUE = "ci"
 
@@ -24,7 +24,8 @@ class CommitCIJob:
     branch: str = ""
 
     def request(self) -> JobRequest:
-        """A look at the commit's pull requests; the events of one commit are batched."""
+        """A look at the commit's pull requests; the events of one commit are batched. It is short,
+        and whose commit it is no event tells."""
         return JobRequest(
             workflow="ci-commit",
             queue=QUEUE,
@@ -48,13 +49,13 @@ class PullCIJob:
     def place(self) -> PullPlace:
         return PullPlace(self.repository, self.number)
 
-    def request(self, why: str) -> JobRequest:
+    def request(self, why: str, author: int) -> JobRequest:
         """The report. `why` tells it from others on the same pull request, which wait for each
-        other."""
+        other, and for those on the rest that its `author` (GitHub's id of the account) opened."""
         return JobRequest(
             workflow="ci-report",
             queue=QUEUE,
             id=f"ci-{why}-{self.repository_id}-{self.number}",
             arguments=(asdict(self),),
-            partition=f"{self.repository}#{self.number}",
+            partition=partition(self.repository, self.number, author),
         )

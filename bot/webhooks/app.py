@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,6 +21,7 @@ from starlette.routing import Route
 from bot.context import metrics
 from bot.db.deliveries import Store
 from bot.db.engine import is_database_away
+from bot.files import require_room
 from bot.jobs.requests import Delivery, JobRequest
 from bot.webhooks.delivery_batch import DeliveryBatch
 from bot.webhooks.handlers import HANDLERS
@@ -45,9 +47,11 @@ def application(
     store: Store,
     secrets: Sequence[SecretStr],
     largest: int,
+    data_dir: Path,
     pages: Sequence[Route] = (),
 ) -> Starlette:
-    """The routes, with those of `pages`. A webhook of more than `largest` bytes is refused."""
+    """The routes, with those of `pages`. A webhook of more than `largest` bytes is refused; where
+    the disk of `data_dir` is full, the service is not ready."""
     batch = DeliveryBatch(store)
     # Of its own, and one: whoever asks for pages keeps no probe waiting, nor probes each other.
     probing = CapacityLimiter(1)
@@ -77,9 +81,13 @@ def application(
         metrics.DELIVERIES.labels(outcome).inc()
         return JSONResponse({"outcome": outcome}, 202)
 
+    def probe() -> None:
+        store.check_writing()
+        require_room(data_dir)
+
     async def ready(_: Request) -> Response:
         try:
-            await to_thread.run_sync(store.check_writing, limiter=probing)
+            await to_thread.run_sync(probe, limiter=probing)
         except (sa.exc.SQLAlchemyError, OSError):
             return JSONResponse({"ready": False}, 503)
         return JSONResponse({"ready": True})

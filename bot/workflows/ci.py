@@ -12,10 +12,11 @@ from dbos import DBOS
 from bot.ci.merge_queue import queued_pull
 from bot.context import metrics
 from bot.context.retries import step, step_named
-from bot.context.service_context import current_context
+from bot.context.service_context import ServiceContext, current_context
 from bot.db.deliveries import delay_to_period_end
 from bot.github.app import READ_CI
 from bot.jobs.ci import CommitCIJob, PullCIJob
+from bot.jobs.requests import JobRequest, account_id, partition
 from bot.workflows.ci_comment import refresh
 
 Json = dict[str, Any]
@@ -55,9 +56,17 @@ def pulls_of(commit: CommitCIJob) -> list[int]:
 @step
 def order_reports(commit: CommitCIJob, numbers: list[int], why: str) -> None:
     """Enqueue them; those that are enqueued already stay as they are."""
+    context = current_context()
     for number in numbers:
         pull = PullCIJob(commit.installation, commit.repository_id, commit.repository, number)
-        current_context().store.enqueue(pull.request(why))
+        context.store.enqueue(report_request(pull, why, context))
+
+
+def report_request(pull: PullCIJob, why: str, context: ServiceContext) -> JobRequest:
+    """The report, behind others of the author of the pull request, whom GitHub is asked for: events
+    of CI do not tell."""
+    client = context.app.client(pull.installation, pull.repository_id, READ_CI)
+    return pull.request(why, account_id(client.get_new(pull.place.path)))
 
 
 @DBOS.workflow(name="ci-report")
@@ -78,8 +87,26 @@ def report_ci(stored: Json) -> str:
 @step_named("refreshed")
 def refresh_report(pull: PullCIJob) -> tuple[str, bool]:
     """How the report ended, and whether jobs still run."""
-    result = refresh(pull, current_context())
+    context = current_context()
+    if _was_moved(pull, context):
+        return "moved", False
+    result = refresh(pull, context)
     return result.outcome, result.running
+
+
+def _was_moved(pull: PullCIJob, context: ServiceContext) -> bool:
+    """Versions before ordered each report for itself. Whether this one was, and is done behind the
+    others of its author now: two at a time could both write the comment."""
+    workflow = str(DBOS.workflow_id)
+    apart = partition(pull.repository, pull.number, 0)
+    if context.store.partition_of(workflow) != apart:
+        return False
+    request = report_request(pull, f"moved-{workflow}", context)
+    if request.partition == apart:
+        # Its account is gone.
+        return False
+    context.store.enqueue(request)
+    return True
 
 
 @step
@@ -87,5 +114,5 @@ def order_again(pull: PullCIJob) -> None:
     """One report at the end of this half hour, however many are made until then."""
     context = current_context()
     period = context.settings.ci_refresh_every
-    request = delay_to_period_end(pull.request("refresh"), period, time.time())
-    context.store.enqueue(request)
+    request = report_request(pull, "refresh", context)
+    context.store.enqueue(delay_to_period_end(request, period, time.time()))

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import structlog
+
 from bot.chat.reply import list_own
 from bot.ci.collect import collect
 from bot.ci.history import History
@@ -17,6 +19,7 @@ from bot.ci.source import Source
 from bot.context.service_context import ServiceContext
 from bot.db.deliveries import PullKey
 from bot.db.rate_limits import charged_to
+from bot.errors import UserError
 from bot.github import Client
 from bot.github.app import ANALYSE, COMMENT, READ_CI, App
 from bot.github.client import Json
@@ -28,6 +31,7 @@ from checks.ci.folder import dump
 from checks.ci.model import CIRun
 from checks.ci.progress import running
 
+_log = structlog.get_logger("specbot.ci")
 _MARK = re.compile(r"<!-- specbot:ci ([0-9a-f]{40,64}) ([0-9a-f]{16}) -->")
 # Comparing commits wants the contents. Classic branch protection can be read by few Apps; without
 # that, the report says that what it requires is not known.
@@ -84,18 +88,24 @@ def _explain(
     """The report, as `bot.sandbox.programs.ci` makes it in a child."""
     previous = history.last(pull.repository, pull.number)
     token = context.app.token(pull.installation, pull.repository_id, ANALYSE)
-    clone, compared = context.checkouts.fetch(
-        pull.repository, token, run.pull.base_branch, run.revisions.head
-    )
+    head = run.revisions.head
     job = {
         "folder": folder,
-        "clone": str(clone),
-        "base": compared.base,
-        "head": compared.head,
+        "clone": "",
+        "base": "",
+        "head": head,
         "before": dump(previous) if previous and previous.jobs else "",
         "language": context.settings.language,
         "web": f"{context.app.endpoint.server}/{pull.repository}",
     }
+    try:
+        clone, compared = context.checkouts.fetch(
+            pull.repository, token, run.pull.base_branch, head
+        )
+    except UserError as error:
+        _log.warning("CI is explained without the change", reason=error.key)
+    else:
+        job |= {"clone": str(clone), "base": compared.base}
     return run_job("ci", job)
 
 

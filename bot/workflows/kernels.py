@@ -131,9 +131,14 @@ def _run_here(context: ServiceContext, job: CommentJob, run: GpuRun, stored: Jso
         context.records.cancel_reservation(run.request)
         return RunOutcome("cancelled", "kernels-overtaken")
     token = context.app.token(job.installation, job.repository_id, ANALYSE)
-    clone, _ = context.checkouts.fetch(job.repository, token, str(pull["base"]["ref"]), run.head)
-    begun = time.monotonic()
+    target = str(pull["base"]["ref"])
     kind, settings, trusted = kernel_check.kind_of(run), context.settings, stored["trusted"]
+    try:
+        clone, _ = context.checkouts.fetch(job.repository, token, target, run.head)
+    except UserError as error:
+        context.records.cancel_reservation(run.request)
+        return RunOutcome("failure", f"{kind}-failed", _sentence(context, error))
+    begun = time.monotonic()
     try:
         if kind == "device":
             outcome = run_and_judge(clone, run, pull, settings, trusted=trusted)
@@ -144,14 +149,17 @@ def _run_here(context: ServiceContext, job: CommentJob, run: GpuRun, stored: Jso
         context.records.cancel_reservation(run.request)
         return RunOutcome("failure", f"{kind}-unconfined")
     except UserError as error:
-        sentence = context.words(f"errors.{error.key}", **error.args_)
-        return RunOutcome("failure", f"{kind}-failed", sentence)
+        return RunOutcome("failure", f"{kind}-failed", _sentence(context, error))
     except JobFailed as error:
         _log.error("kernels could not be run", error=str(error))
         return RunOutcome("failure", f"{kind}-failed")
     finally:
         minutes = math.ceil((time.monotonic() - begun) / 60)
         context.records.set_minutes(run.request, min(run.minutes, minutes))
+
+
+def _sentence(context: ServiceContext, error: UserError) -> str:
+    return context.words(f"errors.{error.key}", **error.args_)
 
 
 def _judge(context: ServiceContext, job: CommentJob, run: GpuRun, archive: bytes) -> RunOutcome:

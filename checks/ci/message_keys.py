@@ -184,6 +184,7 @@ class Problem(StrEnum):
     HISTORY = "problem-history"
     LOGS = "problem-logs"
     ARTIFACTS = "problem-artifacts"
+    CHANGE = "problem-change"
     JOBS = "problem-jobs"
     CHECKS = "problem-checks"
 

@@ -430,6 +430,15 @@ def test_kernels_from_the_command_to_the_result(live, gpu, pull):
     assert len(pull.comments) == 2 and "`verify/small`" in pull.comments[-1].body
 
 
+def test_a_short_name_of_a_commit_is_no_op(live, gpu, pull):
+    assert "Asked for" in ask(live, gpu, pull, f"/kernels {pull.head_sha[:7]} verify")
+    (asked,) = gpu.dispatches
+    assert (asked.inputs["head"], asked.inputs["ops"]) == (pull.head_sha, "verify")
+    other = gpu.git.sha("main")[:7]
+    assert f"`{other}` is not the head commit" in ask(live, gpu, pull, f"/kernels {other} verify")
+    assert len(gpu.dispatches) == 1
+
+
 @pytest.mark.parametrize("wrong", ["head", "broken", "nothing", "failed"])
 def test_results_that_are_not_believed(live, gpu, pull, wrong):
     ask(live, gpu, pull, "/kernels")
@@ -465,6 +474,8 @@ def test_a_forks_code_runs_when_its_commit_is_named(live, gpu):
     assert "needs write access" in ask(live, gpu, pull, f"/kernels {first}", "mallory")
     assert f"name the commit: `/kernels` with `{first}`" in ask(live, gpu, pull, "/kernels")
     assert "cannot be read" in ask(live, gpu, pull, f"/kernels {first[:12]}!")
+    short = ask(live, gpu, pull, f"/kernels {first[:12]}")
+    assert f"name the commit: `/kernels` with `{first}`" in short
     assert gpu.dispatches == []
     assert "Asked for a comparison" in ask(live, gpu, pull, f"/kernels {first}")
     assert [d.inputs["head"] for d in gpu.dispatches] == [first]

@@ -42,6 +42,14 @@ def test_every_variable_is_a_setting() -> None:
     assert set(image_settings()) <= known
 
 
+def test_two_containers_of_a_service_are_two_workers() -> None:
+    """A worker is named by its host, which is the container: of two with one name, each would take
+    the other's work for its own."""
+    for name in OURS:
+        assert "SPECBOT_WORKER_ID" not in SERVICES[name]["environment"]
+        assert not {"hostname", "container_name"} & SERVICES[name].keys()
+
+
 def test_the_entry_point_and_the_targets_are_those_of_the_image() -> None:
     assert 'ENTRYPOINT ["specbot"]' in DOCKERFILE
     targets = set(re.findall(r"^FROM \S+ AS (\w+)", DOCKERFILE, re.MULTILINE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sqlite3
 import tarfile
 import time
@@ -17,7 +18,8 @@ from bot.db.commands import Records
 from bot.db.deliveries import PullKey, open_store
 from bot.settings import load
 from bot.web.page_store import PageReport, PageStore
-from tests.fake_github import FakeGitHub
+from tests.fake_github import FakeGitHub, people
+from tests.workflows.conftest import ended, until
 from tests.workflows.databases import missing, postgres
 
 DAY = 24 * 3600.0
@@ -150,3 +152,15 @@ def test_a_backup_that_reaches_out_is_refused(configured, capfd, name, kind, lin
     (configured / "x").write_bytes(_archive(name, kind, linked))
     assert main(["data", "restore", str(configured / "x"), "--lang", "en"]) == 2
     assert "no whole backup" in capfd.readouterr().err
+
+
+def test_a_worker_removes_clones_that_nobody_used(fake, bot, repo):
+    bot.start()
+    pull = people.open_pull(fake, repo, "feature")
+    until(lambda: ended(repo, pull.head_sha))
+    bot.kill()
+    clone = bot.clone(repo)
+    long_ago = time.time() - 40 * DAY
+    os.utime(clone / "specbot.lock", (long_ago, long_ago))
+    bot.start(SPECBOT_KEEP_CLONES_DAYS="30")
+    until(lambda: not clone.exists())

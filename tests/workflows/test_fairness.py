@@ -6,19 +6,25 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 
 import httpx
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.db.deliveries import Store
 from bot.db.engine import engine_for
 from bot.db.moments import Limit, first_free
 from bot.db.rate_limits import Payer, WriteLedger
 from bot.github.app import Endpoint
 from bot.github.check import MOST_ANNOTATIONS
-from tests.fake_github import people
+from bot.jobs.ci import PullCIJob
+from bot.jobs.requests import JobRequest
+from tests.bot.test_ci_collect import LOG, job, run_of
+from tests.fake_github import people, state
 from tests.fake_github.server import Seen
 from tests.workflows.conftest import ended, small, until
+from tests.workflows.test_ci import QUICK, job_ended, said
 from tests.workflows.test_commands import answers
 
 HOUR = 3600.0
@@ -140,6 +146,56 @@ def test_one_account_has_one_place_in_however_many_repositories(fake, bot):
     until(
         lambda: all(ended(one, pull.head_sha) for one, pull in zip(stranger, waiting, strict=True))
     )
+
+
+def test_one_account_has_one_place_for_the_ci_of_however_many_pull_requests(fake, bot, repo):
+    """A worker has two for reports on CI."""
+    begun, gone_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        gone_on.wait(120)
+
+    def red(author: str) -> tuple[state.Pull, state.WorkflowRun]:
+        branch = f"change-{len(repo.pulls)}"
+        repo.git.commit(branch, {"engine/step.py": f"a = {len(repo.pulls)}\n"}, parent="main")
+        pull = people.open_pull(fake, repo, branch, author=author, draft=True, send=False)
+        return pull, run_of(repo, job("unit", "failure", log=LOG), head_sha=pull.head_sha)
+
+    bot.start("--role", "web", **QUICK)
+    waiting = [red("mallory") for _ in range(4)]
+    for pull, run in waiting:
+        fake.fault("GET", f"commits/{pull.head_sha}/check-runs$", wait, times=100)
+        job_ended(fake, repo, run, run.jobs[0])
+    bot.run("worker", **QUICK)
+    assert begun.wait(60)
+    # Long enough for a second to take the other place.
+    time.sleep(2.0)
+    other, run = red("ada")
+    job_ended(fake, repo, run, run.jobs[0])
+    until(lambda: said(other), 100)
+    assert not any(said(pull) for pull, _ in waiting)
+    gone_on.set()
+    until(lambda: all(said(pull) for pull, _ in waiting))
+
+
+def test_a_ci_report_that_an_earlier_version_ordered_apart_joins_its_authors_others(fake, bot):
+    repo = small(fake)
+    pull = people.open_pull(fake, repo, "feature", author="mallory", draft=True, send=False)
+    run_of(repo, job("unit", "failure", log=LOG))
+    bot.start("--role", "web")
+    stored = PullCIJob(fake.installations[0].id, repo.id, repo.full_name, pull.number)
+    apart = f"{repo.full_name}#{pull.number}"
+    earlier = JobRequest("ci-report", "ci", "ci-earlier", (asdict(stored),), partition=apart)
+    store = Store(bot.database)
+    store.enqueue(earlier)
+    bot.run("worker")
+    until(lambda: said(pull))
+    reports = store.client.list_workflows(name="ci-report")
+    outcomes = {one.queue_partition_key: one.output for one in reports}
+    store.close()
+    assert outcomes.keys() == {apart, f"octo@{pull.user.id}"}
+    assert outcomes[apart] == "moved"
 
 
 def test_who_looks_at_pages_keeps_no_webhook_waiting(fake, bot, repo):

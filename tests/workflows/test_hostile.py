@@ -13,9 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.bot.test_ci_collect import LOG, job, run_of
 from tests.fake_github import FakeGitHub, people, shapes, webhooks
 from tests.fake_github.state import Comment, Pull, Repository, WorkflowRun
 from tests.workflows.conftest import Bot, ended, until
+from tests.workflows.test_ci import said
 from tests.workflows.test_commands import (
     WORKFLOW,
     answers,
@@ -346,10 +348,17 @@ def test_more_commands_than_anybody_needs(live, engine, victim):
     assert len(answers(live, victim, made)) == 6
 
 
-def test_a_repository_that_would_fill_the_disk_is_refused_on_the_check(fake, bot, repo):
-    """And what the service keeps is its owner's alone."""
+@pytest.fixture
+def large(repo) -> Repository:
+    """A repository with a branch of a file of some megabytes."""
     noise = "".join(f"{random.random()}\n" for _ in range(200_000))
     repo.git.commit("large", {"engine/noise.txt": noise}, parent="main")
+    return repo
+
+
+def test_a_repository_that_would_fill_the_disk_is_refused_on_the_check(fake, bot, large):
+    """And what the service keeps is its owner's alone."""
+    repo = large
     bot.start(SPECBOT_LARGEST_FETCH_MIB="1")
     pull = people.open_pull(fake, repo, "large")
     until(lambda: ended(repo, pull.head_sha))
@@ -360,3 +369,36 @@ def test_a_repository_that_would_fill_the_disk_is_refused_on_the_check(fake, bot
     data = bot.directory / "data"
     assert stat.S_IMODE(data.stat().st_mode) == 0o700
     assert stat.S_IMODE((data / "specbot.sqlite").stat().st_mode) == 0o600
+
+
+def test_whatever_else_fetches_too_much_says_so(fake, bot, large):
+    """The merge queue's check, a command, and the report on CI, which goes on without the change."""
+    bot.start(SPECBOT_LARGEST_FETCH_MIB="1", SPECBOT_CI_GATHER="0.5")
+    large.roles["ada"] = "write"
+    pull = people.open_pull(fake, large, "large", draft=True, send=False)
+    group = {"head_sha": pull.head_sha, "base_ref": "refs/heads/main"}
+    queued = {"action": "checks_requested", "merge_group": group}
+    people.webhook(fake, large, "merge_group", queued, "ada")
+    until(lambda: ended(large, pull.head_sha))
+    (check,) = large.check_runs
+    assert check.conclusion == "action_required" and "1 MiB" in check.summary
+    assert "1 MiB" in ask(fake, large, pull, "/kernels")
+    assert large.dispatches == []
+    run_of(large, job("unit", "failure", log=LOG), head_sha=pull.head_sha)
+    ask(fake, large, pull, "/ci")
+    assert "AssertionError: packed 3" in said(pull) and "`largest_fetch_mib`" in said(pull)
+
+
+def test_a_gpu_worker_that_may_not_fetch_as_much_says_so(fake, bot, large):
+    """It has clones of its own."""
+    large.roles["ada"] = "write"
+    bot.settings["SPECBOT_LOCAL_KERNELS"] = "cpu"
+    pull = people.open_pull(fake, large, "large", draft=True, send=False)
+    bot.start("--role", "web")
+    bot.run("worker", "--queues", "commands")
+    own = {"SPECBOT_DATA_DIR": f"{bot.directory}/gpu", "SPECBOT_DATABASE_URL": bot.database}
+    bot.run("worker", "--queues", "gpu", SPECBOT_LARGEST_FETCH_MIB="1", **own)
+    ask(fake, large, pull, "/kernels verify")
+    until(lambda: kernels(large, pull)[-1].status == "completed")
+    check = kernels(large, pull)[-1]
+    assert check.conclusion == "failure" and "1 MiB" in check.summary

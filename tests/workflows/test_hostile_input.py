@@ -233,6 +233,7 @@ def test_an_answer_that_is_too_long_is_cut_between_lines():
 BAD_ARGUMENTS = [
     "a" * 39 + "!",
     f"{'a' * 40} {'b' * 40}",
+    "1bc29b3 1bc29b4",
     "../../etc/passwd",
     "verify;rm -rf /",
     "$(reboot)",
@@ -256,9 +257,11 @@ def test_arguments_of_kernels_that_are_refused(text):
         parse_arguments(text)
 
 
-def test_a_commit_is_named_in_full():
+def test_a_commit_is_told_from_names():
     assert parse_arguments("a" * 40).sha == "a" * 40
-    assert parse_arguments("a" * 39) == KernelArguments("", ("a" * 39,))
+    assert parse_arguments("1bc29b3").sha == "1bc29b3"
+    assert parse_arguments("1bc29b") == KernelArguments("", ("1bc29b",))
+    assert parse_arguments("a" * 41) == KernelArguments("", ("a" * 41,))
     assert parse_arguments(f"ops, {'0' * 64} verify").names == ("ops", "verify")
 
 

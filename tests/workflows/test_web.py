@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prometheus_client import generate_latest
 from pydantic import SecretStr
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from bot.cli.serve import open_listener, web_server
@@ -29,6 +30,7 @@ from bot.jobs.requests import Delivery
 from bot.webhooks.app import application
 from bot.webhooks.handlers import HANDLERS
 from tests.fake_github import FakeGitHub, people, webhooks
+from tests.workflows.databases import missing, postgres
 
 SECRETS = (SecretStr("old"), SecretStr("new"))
 LARGEST = 100_000
@@ -53,9 +55,13 @@ def store(empty: bytes, tmp_path: Path):
     made.close()
 
 
+def served(store: Store, data_dir: Path = Path()) -> Starlette:
+    return application(store, SECRETS, LARGEST, data_dir)
+
+
 @pytest.fixture
 def web(store: Store) -> TestClient:
-    return TestClient(application(store, SECRETS, LARGEST), raise_server_exceptions=True)
+    return TestClient(served(store), raise_server_exceptions=True)
 
 
 @pytest.fixture
@@ -236,6 +242,19 @@ def test_not_ready_without_a_database(web, store, monkeypatch):
     assert web.get("/readyz").status_code == 503
 
 
+def test_not_ready_on_a_full_disk_of_its_own(tmp_path, monkeypatch):
+    """Whoever keeps clones and reports needs room, wherever the database is."""
+    if why := missing():
+        pytest.skip(why)
+    with postgres() as url:
+        made = Store(url)
+        web = TestClient(served(made, tmp_path))
+        assert web.get("/readyz").status_code == 200
+        monkeypatch.setattr("bot.files._LEAST_FREE", 1 << 60)
+        assert web.get("/readyz").status_code == 503
+        made.close()
+
+
 def test_of_two_who_find_a_dead_worker_one_takes_over(store):
     store.heartbeat("gone")
     assert store.claim_stale_workers(60, "one") == []
@@ -267,9 +286,7 @@ def test_a_burst_is_stored_together_and_one_that_fails_fails_alone(store, opened
     sa.event.listen(store.engine, "commit", commits.append)
 
     async def burst() -> list[int]:
-        transport = httpx.ASGITransport(
-            application(store, SECRETS, LARGEST), raise_app_exceptions=False
-        )
+        transport = httpx.ASGITransport(served(store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://bot") as web:
             guids = [f"d{n % 150}" for n in range(200)]
             guids[70] = "bad"
@@ -363,7 +380,7 @@ def test_a_bad_delivery_fails_alone(store, opened, bad):
     body = json.dumps(payload).encode()
 
     async def sent() -> list[int]:
-        transport = httpx.ASGITransport(application(store, SECRETS, LARGEST))
+        transport = httpx.ASGITransport(served(store))
         async with httpx.AsyncClient(transport=transport, base_url="http://bot.example") as client:
             answers = []
             for data in (opened, body, opened, opened, body, opened):
@@ -385,7 +402,7 @@ def test_a_slow_upload_is_not_waited_for(store, monkeypatch):
             await asyncio.sleep(0.02)
 
     async def sent() -> httpx.Response:
-        transport = httpx.ASGITransport(application(store, SECRETS, LARGEST))
+        transport = httpx.ASGITransport(served(store))
         async with httpx.AsyncClient(transport=transport, base_url="http://bot.example") as client:
             fields = webhooks.headers("push", "one", b"", "new")
             return await client.post("/webhook", content=drops(), headers=fields)
@@ -398,7 +415,7 @@ def test_a_slow_head_is_not_waited_for(store, monkeypatch):
     """Each byte of it comes in time; and a whole one still is answered."""
     monkeypatch.setattr("bot.webhooks.prompt_protocol._LONGEST_HEAD", 0.5)
     listener = open_listener("127.0.0.1", 0)
-    server = web_server(application(store, SECRETS, LARGEST))
+    server = web_server(served(store))
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     try:

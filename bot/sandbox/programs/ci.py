@@ -18,6 +18,8 @@ from bot.reports.ci import LARGEST, CIView, comment, explanations, render
 from bot.reports.code_links import CodeLinks
 from bot.web import tab_html
 from checks.ci.folder import load
+from checks.ci.message_keys import Problem
+from checks.ci.model import CIRun
 from checks.ci.report import CIReport
 from checks.ci.report_diff import diff_runs
 
@@ -29,12 +31,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
     `digest`, which is the same as long as the comment has nothing new to say."""
     saved = read_run(Path(job["folder"]))
     files = Folder(Path(job["folder"]))
-    try:
-        report = report_on_run(saved, files, job["clone"], job["base"], job["head"])
-    except UserError:
-        # A mistake in the repository's `.specbot.toml` is the review's to report; CI is explained
-        # without it.
-        report = report_on_run(saved, files)
+    report = _report(job, saved, files)
     before = load(job["before"]) if job["before"] else None
     view = CIView(report, diff_runs(before, saved) if before is not None else None)
     language = job["language"]
@@ -49,8 +46,22 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _report(job: dict[str, Any], saved: CIRun, files: Folder) -> CIReport:
+    if not job["clone"]:
+        unfetched = replace(saved, problems=(*saved.problems, str(Problem.CHANGE)))
+        return report_on_run(unfetched, files)
+    try:
+        return report_on_run(saved, files, job["clone"], job["base"], job["head"])
+    except UserError:
+        # A mistake in the repository's `.specbot.toml` is the review's to report; CI is explained
+        # without it.
+        return report_on_run(saved, files)
+
+
 def _paths(clone: str, head: str) -> frozenset[str]:
-    """The files of the commit that CI ran on."""
+    """The files of the commit that CI ran on; none where there is no clone."""
+    if not clone:
+        return frozenset()
     listed = Git(Path(clone)).attempt("ls-tree", "-r", "-z", "--name-only", "--full-tree", head)
     return frozenset(os.fsdecode(name) for name in (listed or b"").split(b"\0"))
 

@@ -17,6 +17,7 @@ from bot.github.app import READ_CI
 from bot.github.client import Client
 from bot.jobs.ci import PullCIJob
 from bot.webhooks.handlers.ci import OWN_CHECKS
+from bot.workflows.ci import report_request
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.reconcile")
@@ -58,7 +59,7 @@ def _look_at_pull(context: ServiceContext, pull: PullCIJob, node: Json) -> None:
         return
     # What fails is tried again an hour later, and not at every look.
     hour = int(time.time() // 3600)
-    context.store.enqueue(pull.request(f"missed-{news}-{hour}"))
+    context.store.enqueue(report_request(pull, f"missed-{news}-{hour}", context))
     place = f"{pull.repository}#{pull.number}"
     _log.info("ordered a CI report that no event brought", pull=place)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from checks.domain.ops import statement_expressions
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.lang.ir.stmt import Assign, For, GuardedStmt, If, Stmt
+from checks.lang.ir.stmt import Assign, For, GuardedStmt, If, Return, Stmt
 
 BUILTINS = frozenset(dir(builtins))
 _LOGGERS = frozenset({"logger", "logging", "log", "warnings", "console_logger", "llm_logger"})
@@ -93,11 +93,17 @@ def _effects_of(
     for e in expressions:
         if isinstance(e, E.Call) and _is_own_call(e, libraries):
             yield effect("call", e.func, e, e.line or stmt.line)
-        elif isinstance(e, E.Binary):
+        elif isinstance(e, E.Binary) and not _is_answer(e, stmt):
             named_test = _enum_test(e)
             if named_test is not None:
                 enum, test = named_test
                 yield effect("enum", enum, test, e.line or stmt.line)
+
+
+def _is_answer(test: E.Expr, stmt: Stmt) -> bool:
+    """Whether a function answers with the test alone: it says what this hardware supports, and
+    decides nothing."""
+    return isinstance(stmt, Return) and stmt.value is test
 
 
 def _header_end(stmt: Stmt) -> int:
@@ -125,8 +131,11 @@ def _is_own_call(call: E.Call, libraries: set[str]) -> bool:
 def _enum_test(e: E.Binary) -> tuple[str, EnumTest] | None:
     """(name of the enum, test) of `x == E.A`, `x in [E.A, E.B]`, `x not in ("a", "b")`.
 
-    Words have no enum of their own: the name of what they are compared with stands for it.
+    Words have no enum of their own: the name of what they are compared with stands for it. What a
+    call gives (`mode.widest() != Mode.NONE`) is another value than the one that others compare.
     """
+    if isinstance(e.left, E.Call):
+        return None
     members: tuple[E.Expr, ...] = ()
     if e.op in ("==", "!="):
         members = (e.right,)

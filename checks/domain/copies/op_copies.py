@@ -12,7 +12,7 @@ from checks.core.config import Config
 from checks.lang.ir.source_file import group_by
 from checks.lang.source import CPP, language
 
-_HEADERS = (".h", ".hpp", ".hxx", ".inl")
+HEADERS = (".h", ".hpp", ".hxx", ".inl")
 # How often the search goes on from what it found: from an op to its kernel, to that one's wrapper.
 _STEPS = 3
 _MOST_OPS_OF_A_FILE = 6
@@ -63,7 +63,7 @@ def _stem(path: str) -> str:
 
 
 def _files_of_same_op(path: str, change: ChangeSet) -> Iterator[str]:
-    if path.endswith(_HEADERS):
+    if path.endswith(HEADERS):
         return
     unit = change.unit(path)
     if unit is None:

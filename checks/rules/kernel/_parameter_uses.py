@@ -61,7 +61,8 @@ def _op_call(
         if place >= len(op.params):
             continue
         for use in ops.calls(op.name):
-            if not config.is_test(use.unit.path) and op.params[place] in use.args:
+            passed = use.args.get(op.params[place]) if not config.is_test(use.unit.path) else None
+            if passed is not None and not _is_none(passed):
                 return _passed_at(use.unit.path, use.call.line)
     return None
 

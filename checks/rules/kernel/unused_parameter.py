@@ -2,7 +2,7 @@
 
 ## What it does
 
-Compares every changed function before and after: a parameter that the body used and uses no more
+Compares every changed function before and after: a parameter that had an effect and is used no more
 while callers go on passing it, an attribute that an op takes and ignores although the op of the
 same name on other hardware honours it.
 
@@ -48,7 +48,7 @@ from checks.core.finding import (
 from checks.core.words import has_word
 from checks.domain.ops import Ops
 from checks.lang.ir.source_file import Param, SourceFile
-from checks.rules.kernel._parameter_uses import honouring_copy, passing_call
+from checks.rules.kernel._parameter_uses import has_effect, honouring_copy, passing_call
 from checks.rules.kernel._thread_divergence import is_triton
 
 ID = "kernel.unused-parameter"
@@ -98,7 +98,7 @@ def _unused_parameters(
             new.append(param)
         elif param.name not in {p.name for p in changed.base.params}:
             added.append(param)
-        elif has_word(body_code(changed.base, changed.base_code), param.name):
+        elif _had_effect(param, changed):
             lost.append(param)
     if lost:
         yield _lost_finding(lost, changed, change, config)
@@ -107,6 +107,13 @@ def _unused_parameters(
         yield _added_finding(added, changed, change)
     if new:
         yield from _new_findings(new, changed, change)
+
+
+def _had_effect(param: Param, changed: ChangedFunction) -> bool:
+    """Whether the function did something with the parameter before the change."""
+    if changed.base is None or changed.base_unit is None:
+        return False
+    return has_effect(param.name, changed.base, changed.base_unit)
 
 
 def _is_meant_for_use(param: Param) -> bool:

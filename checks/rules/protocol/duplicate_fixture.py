@@ -4,7 +4,9 @@
 
 Where the change rewrote an assignment in a test, for a value that an altered line of the code under
 test names, it looks in the other tests of the same folder for the line as it was. A copy whose
-value goes to other functions than the rewritten one is left out.
+value goes to other functions than the rewritten one is left out, and so is one in a test that
+imports none of the altered modules where the rewritten test does. A value that the rewritten test
+now makes in two steps is no other value.
 
 ## Why it matters
 
@@ -30,6 +32,7 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet, FileChange
+from checks.core.code import equal_code
 from checks.core.config import Config
 from checks.core.finding import (
     Confidence,
@@ -42,6 +45,7 @@ from checks.core.finding import (
 )
 from checks.core.words import find_word
 from checks.domain.ops import calls_of
+from checks.domain.source_search import imports_from
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
@@ -55,7 +59,7 @@ _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One finding for each file that keeps a rewritten fixture line."""
+    """One finding for each copy of a rewritten fixture line."""
     tests = []
     for file in change.files:
         if file.head_path and config.is_test(file.path) and language(file.path) == "python":
@@ -104,22 +108,40 @@ def _rewritten_fixtures(
             if name not in words or text in seen:
                 continue
             seen.add(text)
-            for place in _new_forms(text, name, function, new, change):
+            for place in _new_forms(stmt, name, function, (old, new), change):
                 yield text, name, place
 
 
 def _new_forms(
-    text: str, name: str, function: Function, new: SourceFile, change: ChangeSet
+    before: Assign,
+    name: str,
+    function: Function,
+    units: tuple[SourceFile, SourceFile],
+    change: ChangeSet,
 ) -> Iterator[Location]:
-    """Where the head's version of `function` sets `name` on a changed line, and `text` is gone."""
+    """Where the head's version of `function` sets `name` on a changed line, and the line of
+    `before` is gone."""
+    old, new = units
+    text = old.excerpt(before.line)
     for rewritten in new.named(function.qualname):
         if text in new.text_of(rewritten):
             continue
         for stmt in _fixtures(rewritten):
             is_changed = change.touches(new.path, stmt.line, stmt.line)
             if _last_name(stmt.target) == name and is_changed:
-                yield Location(new.path, stmt.line)
+                if not _is_first_step(stmt, before):
+                    yield Location(new.path, stmt.line)
                 break
+
+
+def _is_first_step(now: Assign, before: Assign) -> bool:
+    """Whether `now` makes the value without the last call, which then stands on a line of its own:
+    `x = rand(n)` where `x = rand(n).npu()` was."""
+    match before.value:
+        case E.Call(func=E.Attr(base=first)):
+            return equal_code(now.value, first)
+        case _:
+            return False
 
 
 def _fixtures(function: Function) -> Iterator[Assign]:
@@ -133,7 +155,9 @@ def _fixtures(function: Function) -> Iterator[Assign]:
 
 
 def _last_name(expr: E.Expr) -> str:
-    """`mask_offset` for `mask_offset`, `self.mask_offset` and `mask_offset[0]`."""
+    """`mask_offset` for `mask_offset`, `self.mask_offset` and `self.mask_offset[0]`."""
+    while isinstance(expr, E.Index):
+        expr = expr.base
     name = E.dotted(expr) or E.root(expr) or ""
     return name.rsplit(".", 1)[-1]
 
@@ -154,12 +178,23 @@ def _copies(
         if not lines:
             continue
         copy = change.unit(path)
+        if unit is not None and copy is not None and _tests_other_code(copy, unit, change, config):
+            continue
         function = copy.function_at(lines[0]) if copy is not None else None
         receivers_of_copy = _functions_given(name, function)
         if receivers and receivers_of_copy and receivers.isdisjoint(receivers_of_copy):
             continue
         places = [Location(path, number) for number in lines]
         yield _finding(line, rewritten, places, function)
+
+
+def _tests_other_code(
+    copy: SourceFile, rewritten: SourceFile, change: ChangeSet, config: Config
+) -> bool:
+    """Whether the rewritten test imports an altered module, and the copy imports none of these."""
+    altered = [file.path for file in change.files if not config.is_test(file.path)]
+    tested = [path for path in altered if imports_from(path, rewritten)]
+    return bool(tested) and not any(imports_from(path, copy) for path in tested)
 
 
 def _lines_equal_to(line: str, name: str, path: str, change: ChangeSet) -> list[int]:

@@ -20,11 +20,13 @@ step_name = f"prefilled_step_{rank}"      # copied, and one of them was not adap
 
 ## Known limits
 
-Only one value each is compared, of assignments that follow each other. A value that is a plain
-name is left out: `end = start` is how loops begin. So are a new tensor, of which only sizes are
-named, and what replaces names of an imported module: one stand-in may do for several. A name of
-several words counts where it has one that both targets have too. The `k` of `kSize` is taken for
-the sign of a constant, and single letters of names like `BLOCK_M` for dimensions.
+Only one value each is compared, of assignments that follow each other. What the value should have
+named has to be there: where the tree has no `layer.v_scale`, `v_scale = layer.k_scale` is meant. A
+value that is a plain name is left out: `end = start` is how loops begin. So are a new tensor, of
+which only sizes are named, and what replaces names of an imported module: one stand-in may do for
+several. A name of several words counts where it has one that both targets have too. The `k` of
+`kSize` is taken for the sign of a constant, and single letters of names like `BLOCK_M` for
+dimensions.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.code import equal_code
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Severity
-from checks.core.words import name_parts
+from checks.core.words import has_word, name_parts
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import SourceFile
 from checks.lang.ir.stmt import Assign, Stmt, blocks
@@ -57,10 +59,12 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for changed in changed_functions(change, config):
         for body in blocks(changed.head.body):
             for first, second in pairwise(body):
-                yield from _repetitions(first, second, changed)
+                yield from _repetitions(first, second, changed, change)
 
 
-def _repetitions(first: Stmt, second: Stmt, changed: ChangedFunction) -> Iterator[Finding]:
+def _repetitions(
+    first: Stmt, second: Stmt, changed: ChangedFunction, change: ChangeSet
+) -> Iterator[Finding]:
     if not isinstance(first, Assign) or not isinstance(second, Assign):
         return
     if (first.op, second.op) != ("=", "=") or first.value is None or second.value is None:
@@ -78,9 +82,46 @@ def _repetitions(first: Stmt, second: Stmt, changed: ChangedFunction) -> Iterato
         return
     named = set(_words_in(first.value, _shared_words(first.target, second.target)))
     if one in named and other not in named:
-        yield _finding(second, first, one, changed)
+        wrong, right, word, lacking = second, first, one, other
     elif other in named and one not in named:
-        yield _finding(first, second, other, changed)
+        wrong, right, word, lacking = first, second, other, one
+    else:
+        return
+    if _could_name(lacking, word, first.value, changed, change):
+        yield _finding(wrong, right, word, changed)
+
+
+def _could_name(
+    lacking: str, named: str, value: E.Expr, changed: ChangedFunction, change: ChangeSet
+) -> bool:
+    """Whether the value with `lacking` in place of `named` would be something: a text is, a name or
+    an attribute has to be known."""
+    word = re.compile(rf"(?<![A-Za-z]){named}(?![A-Za-z])", re.IGNORECASE)
+    for part in E.walk(value):
+        match part:
+            case E.Name(id=text) if word.search(text):
+                wanted = word.sub(lacking.upper() if text.isupper() else lacking, text)
+                if has_word(changed.unit.text_of(changed.head), wanted):
+                    return True
+            case E.Attr(base=base, name=text) if word.search(text):
+                if _has_attribute(base, word.sub(lacking, text), changed, change):
+                    return True
+            case E.Unknown(text=text) | E.Const(value=str() as text) if word.search(text):
+                return True
+            case _:
+                pass
+    return False
+
+
+def _has_attribute(base: E.Expr, name: str, changed: ChangedFunction, change: ChangeSet) -> bool:
+    """Whether somebody reads the attribute of something that is called like `base`, or did so
+    before the change."""
+    owner = (E.dotted(base) or "").rpartition(".")[2]
+    read = re.compile(rf"\b{re.escape(owner)}(\.|->){re.escape(name)}\b")
+    for tree in (change.head, change.base):
+        if any(read.search(match.text) for match in tree.find(name, changed.unit.language)):
+            return True
+    return False
 
 
 def _is_of_import(target: E.Expr, unit: SourceFile) -> bool:

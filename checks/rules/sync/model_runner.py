@@ -32,7 +32,8 @@ the new form needs and a sibling does not have at all (an attribute, a key) coun
 is not there, unless most copies have it and it is never None. A sibling whose own value this change
 altered is taken to follow, and so is one on whose hardware nothing reads what came, or the key that
 it fills. A value that only got a name, or is reached through another object, conditions that were
-joined to one, and a value that the file now keeps as a list for itself are no alterations.
+joined to one, and a value that the file now keeps as a list for itself are no alterations. What a
+function answers about an enum (`return method in [...]`) says what its hardware supports.
 """
 
 from __future__ import annotations

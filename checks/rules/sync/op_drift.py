@@ -28,7 +28,8 @@ that was written anew is not compared, nor is new code that no copy ever had. Wh
 hardware wants the change too is a question, never a bug. Where the change counts from an index
 (`step_idx`) in another way, the copy's own callers decide if it is right: the question is shown to
 the pedantic only, and `semantics.step-idx` has the word. So are two functions of one file: whoever
-changed the one had the other before their eyes.
+changed the one had the other before their eyes; and two headers for one hardware, which belong to
+two ops that began as one.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity, Sibling
 from checks.domain.copies.device_alterations import DeviceAlteration
 from checks.domain.copies.device_transplant import transplant_all
-from checks.domain.copies.op_copies import find_copies
+from checks.domain.copies.op_copies import HEADERS, find_copies
 from checks.domain.copies.unchanged_copies import (
     UnchangedCopy,
     effect_code,
@@ -119,9 +120,18 @@ def _is_pedantic(group: list[UnchangedCopy], config: Config) -> bool:
     """Whether only the pedantic want to be asked."""
     if all(copy.unit.path == copy.alteration.function.path for copy in group):
         return True
+    if all(_are_of_two_ops(copy, config) for copy in group):
+        return True
     if any(_counts_from_index(copy.alteration, config) for copy in group):
         return True
     return all(_is_removed_local(copy.alteration) for copy in group)
+
+
+def _are_of_two_ops(copy: UnchangedCopy, config: Config) -> bool:
+    """Whether the two are headers for one hardware: they have one name, and each its own op."""
+    paths = copy.unit.path, copy.alteration.function.path
+    hardware = {config.hardware_of(path) for path in paths}
+    return len(hardware) == 1 and all(path.endswith(HEADERS) for path in paths)
 
 
 def _counts_from_index(alteration: DeviceAlteration, config: Config) -> bool:

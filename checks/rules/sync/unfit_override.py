@@ -27,7 +27,7 @@ def run(device: Device, rows):
 ## Known limits
 
 The object's class must be known, by annotation, assignment or constructor. Whether objects of the
-subclass ever come here is not asked.
+subclass ever come here is not asked. A method that is abstract or only raises is left out.
 """
 
 from __future__ import annotations
@@ -35,10 +35,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
+from checks.core.code import is_stub
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.domain.calls.binding import Misfit
 from checks.domain.calls.misfits import WrongCall, wrong_calls
+from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import Raise
 
 ID = "sync.unfit-override"
 
@@ -50,10 +53,23 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         fault = wrong.fault
         if wrong.fits is None or not isinstance(fault, Misfit):
             continue
+        if _fails_anyway(wrong.target.function):
+            continue
         cause = wrong.target.unit.path, fault.kind, fault.name
         if cause not in reported:
             reported.add(cause)
             yield _finding(wrong, fault)
+
+
+def _fails_anyway(function: Function) -> bool:
+    """Whether no call of the method comes to an end, whatever it passes: it is abstract, or does
+    nothing but raise."""
+    last = function.body[-1] if function.body else None
+    return is_stub(function) and (isinstance(last, Raise) or _is_abstract(function))
+
+
+def _is_abstract(function: Function) -> bool:
+    return any("abstract" in mark for mark in function.marks)
 
 
 def _finding(wrong: WrongCall, fault: Misfit) -> Finding:
