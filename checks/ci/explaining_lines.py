@@ -10,25 +10,27 @@ from checks.ci.report import LogLine
 
 _RAISED_FROM = "The above exception was the direct cause of the following exception:"
 _EXCEPTION = re.compile(r"^(?:[\w.]{1,120}\.)?[A-Z]\w{0,60}(?:Error|Exception): \S")
-# A tool speaks for another: that its process was killed, how many tests failed, or that packages do
-# not fit. The other's own word stands within so many lines.
+# A tool speaks for another: that its process was killed, how many tests failed, that packages do
+# not fit, that a container's step failed, where a compiler was. The other's own word stands within
+# so many lines.
 _OWN_WORD = {
-    "step-killed": ("killed",),
-    "test-tally": ("assertion", "exception"),
-    "rust-tests": ("rust-panic",),
-    "lockfile": ("conda-detail",),
+    "step-killed": (("killed",), 40),
+    "test-tally": (("assertion", "exception"), 2_000),
+    "rust-tests": (("rust-panic",), 2_000),
+    "lockfile": (("conda-detail",), 10),
+    "llvm-dump": (("c-assert",), 40),
+    "container-build": (("error-line", "shell"), 40),
 }
-_REACH = {"step-killed": 40, "test-tally": 2_000, "rust-tests": 2_000, "lockfile": 10}
 # What was tested, or installed, while something failed.
 _NAMING = ("test-file-failed", "pip")
 
 
 def own_word(top: Match, scanned: Scan) -> LogLine:
     """The line of `top`, or what the process said for which a tool speaks there."""
-    speakers = _OWN_WORD.get(top.rule.name, ())
+    speakers, reach = _OWN_WORD.get(top.rule.name, ((), 0))
     for match in scanned.matches:
         distance = abs(top.line.number - match.line.number)
-        if match.rule.name in speakers and distance <= _REACH[top.rule.name]:
+        if match.rule.name in speakers and distance <= reach:
             return match.line
     return top.line
 

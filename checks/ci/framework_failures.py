@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import BinaryIO
 
 from checks.ci.classify import Rule, rules
@@ -44,10 +45,9 @@ def framework_failures(stream: BinaryIO, sightings: Sightings) -> Iterator[Sessi
     """
     outputs = _outputs(sightings)
     found = [*_of_lines(stream, sightings, outputs), *_of_lists(stream, sightings, listed=False)]
-    yield from found
     if not found:
-        yield from _of_quiet_cargo(stream, outputs)
-        yield from _of_lists(stream, sightings, listed=True)
+        found = list(_of_quiet_cargo(stream, outputs))
+    yield from found or _of_lists(stream, sightings, listed=True)
 
 
 def _of_lines(
@@ -152,10 +152,10 @@ def _items(lines: tuple[LogLine, ...], form: TestForm) -> Iterator[SessionFailur
             break
         if compiled(form.items).match(line.text):
             starts.append(index)
-    for start, following in zip(starts, [*starts[1:], end], strict=True):
+    for start, following in pairwise([*starts, end]):
         told = lines[start:following]
         said = _said(told, form)
-        yield SessionFailure(_name(told, form), said, told if said else (), told[0])
+        yield SessionFailure(_name(told, form), said, told if form.tells else (), told[0])
 
 
 def _name(told: Sequence[LogLine], form: TestForm) -> str:

@@ -136,6 +136,9 @@ _TWICE = re.compile(r"(?i)artifact.{0,40} already exists")
 _TEST_ID = re.compile(r"(?<![\w./-])(?P<id>[\w./-]{1,200}\.py::[^\s'\"]{1,200})")
 _RUST_THREAD = re.compile(r"thread '(?P<name>[\w:]{3,200})' (?:\(\d{1,10}\) )?panicked")
 _NOT_A_TEST = re.compile(r"^(?:main|tokio-.*|rayon.*|.*worker.*)$")
+_GOROUTINE_AFTER = re.compile(
+    r"^panic: \w{3,5} in goroutine after (?P<name>Test\S{1,300}) has completed"
+)
 _GOES_ON = re.compile(r":$|\bfailed to run$")
 _MOST_CONTINUED = 3
 
@@ -297,6 +300,12 @@ def rust_test(error: str) -> str:
     """The test in whose thread a Rust program panicked."""
     match = _RUST_THREAD.search(error)
     return match["name"] if match is not None and not _NOT_A_TEST.match(match["name"]) else ""
+
+
+def go_test(error: str) -> str:
+    """The test that was over when one of its goroutines panicked."""
+    match = _GOROUTINE_AFTER.search(error)
+    return match["name"] if match is not None else ""
 
 
 def whole(error: str, text: str) -> str:

@@ -42,7 +42,7 @@ _DEATHS = frozenset(
     }
 )
 # What ends the test in whose thread it is.
-_ENDS_A_TEST = frozenset({"rust-panic"})
+_ENDS_A_TEST = frozenset({"rust-panic", "panic"})
 
 
 def failures_in_log(
@@ -124,7 +124,10 @@ def _with_running_test(
     running = running_test(lines, top.line)
     if running is None:
         return failed_job
-    return replace(failed_job, test=running.name, began=running.line)
+    category = failed_job.category
+    if category is Category.UNKNOWN and top.rule.name in _ENDS_A_TEST:
+        category = Category.TEST_FAILURE
+    return replace(failed_job, category=category, test=running.name, began=running.line)
 
 
 def _category(top: Match, scanned: Scan) -> Category:

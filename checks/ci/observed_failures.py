@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from checks.ci.classify import Match, Origin, scan_text
+from checks.ci.explaining_lines import own_word
 from checks.ci.frames import frames
 from checks.ci.report import Category, Frame, LogLine
 
@@ -115,7 +116,7 @@ def observe_failed_test(
     end = _start_of_captured(printed)
     traceback = "\n".join(printed[:end])
     whole = f"{message}\n{traceback}" if traceback else message
-    top = scan_text(whole if structured else _own_words(message, traceback)).top
+    top = _top(whole if structured else _own_words(message, traceback))
     own_lines = lines[:end]
     if not own_lines:
         own_lines = tuple(LogLine(0, line) for line in whole.split("\n"))
@@ -132,6 +133,13 @@ def observe_failed_test(
         text=whole,
         captured=tuple(printed[end:]),
     )
+
+
+def _top(text: str) -> Match | None:
+    """What the rules say first of a test's text, with the line that tells most of it."""
+    scanned = scan_text(text)
+    top = scanned.top
+    return Match(top.rule, own_word(top, scanned)) if top is not None else None
 
 
 def _own_words(message: str, traceback: str) -> str:

@@ -25,14 +25,20 @@ _HEADING = re.compile(
     r"^\s{0,6}_{3,300} (?:(?P<phase>ERROR at (?:setup|teardown) of|ERROR collecting) )?"
     r"(?P<name>\S.{0,300}?) _{3,300}$"
 )
+# What pytest, and its plugin before, says of a part of a test: its message and its parameters stand
+# before the word or after it.
+_SUBTEST = (
+    r"(?:\[.{0,200}\] )?(?:\(.{0,200}\) )?SUBFAIL(?:ED)?(?:\[.{0,200}?\])?(?: ?\(.{0,200}?\))?"
+)
 _RESULT = re.compile(
-    r"^(?:\[\s{0,3}\d{1,3}%\] )?(?:FAILED(?: CONSISTENTLY:)?|ERROR)\s{1,4}"
+    rf"^(?:\[\s{{0,3}}\d{{1,3}}%\] )?(?:FAILED(?: CONSISTENTLY:)?|ERROR|{_SUBTEST})\s{{1,4}}"
     r"(?:\[[\d.]{1,12}s\] )?(?P<node>\S{1,400}?::.{1,300}?)(?: - (?P<message>.{0,1500}))?$"
 )
 _PROGRESS = re.compile(r"^(?P<node>\S{1,400}?\.py::\S{1,400})")
 _NOT_COLLECTED = re.compile(r"^ERROR (?P<path>\S{1,300}\.py)(?: - (?P<message>.{0,1500}))?$")
 _TEST_FILE = re.compile(r"^(?:E\s{1,40})?(?P<path>[\w./\\-]{1,300}\.py):\d{1,7}:")
 # pytest-xdist heads the crash of a worker with the file alone.
+_PART_OF_TEST = re.compile(r" (?:\[.{0,200}\]|\(.{0,200}\))$")
 _CRASHED = re.compile(r"^worker '\w{1,20}' crashed while running '(?P<node>[^']{1,800})'$")
 _INSTALLED = re.compile(r"(?:site|dist)-packages/")
 _NEXT = re.compile(r"^(?:FAILED|ERROR|=|!|\d{1,7} (?:failed|passed))")
@@ -137,7 +143,9 @@ def _results(sightings: Sightings) -> Iterator[_Result]:
     for line in sightings.get("test-result", ()):
         summary = _RESULT.match(line.text)
         if summary is not None:
-            yield _Result(summary["node"], summary["message"] or "", line)
+            message = summary["message"] or ""
+            crashed = _CRASHED.match(message)
+            yield _Result(crashed["node"] if crashed else summary["node"], message, line)
             continue
         progress = _PROGRESS.match(line.text)
         if progress is not None:
@@ -235,11 +243,18 @@ def _result_of(heading: _Heading, by_name: Mapping[str, list[_Result]]) -> _Resu
     """The next line that names this test; else the last one before."""
     if not heading.collected:
         return None
-    same = by_name.get(heading.name, [])
+    same = by_name.get(heading.name) or by_name.get(_without_part(heading.name), [])
     after = [result for result in same if result.line.number > heading.line.number]
     if after:
         return after[0]
     return same[-1] if same else None
+
+
+def _without_part(name: str) -> str:
+    """The name of a test in a heading that says which of its subtests failed."""
+    while (part := _PART_OF_TEST.search(name)) is not None:
+        name = name[: part.start()]
+    return name
 
 
 def _last_test_file(lines: tuple[LogLine, ...]) -> str:

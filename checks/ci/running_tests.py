@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from checks.ci.log_details import pytest_id, rust_test
+from checks.ci.log_details import go_test, pytest_id, rust_test
 from checks.ci.log_ranges import LineRange
 from checks.ci.pytest_sessions import is_same_file
 from checks.ci.report import LogLine
@@ -134,7 +134,7 @@ def running_test(lines: Sequence[LogLine], death: LogLine) -> RunningTest | None
     """The test that was running at the line of the death, by the lines around it; None where none
     is known or several are.
     """
-    name = pytest_id(death.text) or rust_test(death.text)
+    name = pytest_id(death.text) or rust_test(death.text) or go_test(death.text)
     if name:
         return RunningTest(name, death)
     session = _session_around(lines, death.number)

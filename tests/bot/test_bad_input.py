@@ -432,7 +432,8 @@ def test_nowhere_to_write(where, said, command):
     done = subprocess.run(
         ["sh", "-c", f"exec {sys.executable} -m bot {command} {where}"],
         cwd=root,
-        env={**os.environ, "LANG": "en_US.UTF-8", "LC_ALL": ""},
+        # What is short stays in the buffer until Python's end.
+        env={**os.environ, "LANG": "en_US.UTF-8", "LC_ALL": "", "PYTHONUNBUFFERED": ""},
         stderr=subprocess.PIPE,
         text=True,
         check=False,

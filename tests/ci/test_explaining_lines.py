@@ -149,3 +149,17 @@ def test_the_package_stands_for_the_solver():
         "critical libmamba UnsatisfiableError"
     )
     assert main_failure(log).error == "- nothing provides requested words"
+
+
+def test_the_process_speaks_for_the_step_of_its_container():
+    log = (
+        "#14 [stage 3/5] RUN draftctl install --offline\n"
+        "#14 0.412 error: the index of drafts has no entry for this machine\n"
+        "------\n > [stage 3/5] RUN draftctl install --offline:\n"
+        "0.412 error: the index of drafts has no entry for this machine\n------\nDockerfile:9\n"
+        'ERROR: failed to solve: process "/bin/sh -c draftctl install --offline" did not complete'
+        " successfully: exit code: 3\n"
+    )
+    failure = main_failure(log)
+    assert failure.category is Category.BUILD_ERROR
+    assert failure.error == "error: the index of drafts has no entry for this machine"

@@ -165,6 +165,25 @@ def test_the_category_is_each_test_s_own():
             ["TRITON :: b/c.mlir"],
         ),
         (" FAIL  src/a.test.ts > drafts > accepts four\nError: no\n ❯ src/a.test.ts:3:5\n", ["src/a.test.ts > drafts > accepts four"]),
+        (
+            "  drafts\n    1) accepts four\n\n  3 passing (8ms)\n  2 failing\n\n  1) drafts\n       of a tree\n         accepts four:\n"
+            "     Error: Timeout of 2000ms exceeded.\n      at done (a.js:3:5)\n\n  2) loads:\n\n      AssertionError: 3 == 4\n",
+            ["drafts of a tree accepts four", "loads"],
+        ),
+        ("Tests with failures:\n - octo.drafts.TreeTests.testDepth\n - octo.drafts.TreeTests.testWidth {p0=3}\n\n4 tests completed, 2 failed\n",
+         ["octo.drafts.TreeTests.testDepth", "octo.drafts.TreeTests.testWidth {p0=3}"]),
+        ("failures:\n\n---- a::b stdout ----\naccepted 3 of 4\n\nfailures:\n    a::b\n\ntest result: FAILED. 3 passed; 1 failed\n", ["a::b"]),
+        ("ERROR: test_tree.TestTree.test_depth\n------\nTraceback\nValueError: no\n\nRan 1 test in 0.1s\n", ["test_tree.TestTree.test_depth"]),
+        ("SUBFAIL tests/test_a.py::TestA::test_x - AssertionError: no\nSUBFAIL tests/test_a.py::TestA::test_x - AssertionError: no\n", ["tests/test_a.py::TestA::test_x"]),
+        ("[depth] (n=3) SUBFAIL tests/test_a.py::test_x - assert 3 == 4\n", ["tests/test_a.py::test_x"]),
+        ("SUBFAILED[depth] tests/test_a.py::test_x - assert 3 == 4\n", ["tests/test_a.py::test_x"]),
+        (
+            "tests/test_a.py::test_x [depth] (n=3) SUBFAIL [100%]\ntests/test_a.py::test_x PASSED [100%]\n"
+            "=========== FAILURES ===========\n______ test_x [depth] (n=3) ______\nE   assert 3 == 4\n",
+            ["tests/test_a.py::test_x"],
+        ),
+        ("FAILED test_a.py::test_x - worker 'gw0' crashed while running 'ops/test_a.py::test_x'\n", ["ops/test_a.py::test_x"]),
+        ("panic: Log in goroutine after TestDepth has completed: 3\n\ngoroutine 7 [running]:\n", ["TestDepth"]),
     ],
 )  # fmt: skip
 def test_other_frameworks_and_forms(log, names):
@@ -187,6 +206,18 @@ def test_other_frameworks_and_forms(log, names):
         ("  ● a › b\n\n    expect(received).toBe(expected)\n\n    Expected: 4\n", "expect(received).toBe(expected)"),
         ("  ● a › b\n\n    TypeError: x is undefined\n\n      3 |     expect(x)\n", "TypeError: x is undefined"),
         (" FAIL  a.test.ts > b\nError: Condition not met\n ❯ a.test.ts:3:5\n", "Error: Condition not met"),
+        ("  1 failing\n\n  1) drafts accept:\n     Uncaught TypeError: x is no draft\n      at f (a.js:3:5)\n", "Uncaught TypeError: x is no draft"),
+        (
+            "FAIL: DRAFT :: tree/depth.mlir (3 of 6)\n******* TEST 'DRAFT :: tree/depth.mlir' FAILED *******\nExit Code: 134\n"
+            "draft-opt: Tree.cpp:41: int Tree::depth() const: Assertion `depth > 0' failed.\n"
+            "PLEASE submit a bug report to https://bugs.example.org/\nStack dump:\n0.\tProgram arguments: draft-opt a.mlir\n**********\n",
+            "draft-opt: Tree.cpp:41: int Tree::depth() const: Assertion `depth > 0' failed.",
+        ),
+        (
+            "FAIL: DRAFT :: tree/depth.mlir (3 of 6)\n******* TEST 'DRAFT :: tree/depth.mlir' FAILED *******\n"
+            "tree/depth.mlir:4:12: error: CHECK: expected string not found in input\n**********\n",
+            "tree/depth.mlir:4:12: error: CHECK: expected string not found in input",
+        ),
     ],
 )  # fmt: skip
 def test_the_error_is_what_the_framework_says_of_the_test(log, error):
