@@ -183,6 +183,10 @@ def test_the_category_is_each_test_s_own():
             ["tests/test_a.py::test_x"],
         ),
         ("FAILED test_a.py::test_x - worker 'gw0' crashed while running 'ops/test_a.py::test_x'\n", ["ops/test_a.py::test_x"]),
+        ("  FAILED tests/test_a.py::test_x - ValueError: no\n  FAILED tests/test_a.py::test_y[a b] - ValueError: no\n", ["tests/test_a.py::test_x", "tests/test_a.py::test_y[a b]"]),
+        ("  test_x (__main__.TestA) ... ERROR (0.007s)\nRuntimeError: ops/test_a failed! Received signal: SIGSEGV\n", ["test_x (__main__.TestA)"]),
+        ("//ops:verify_test    (3/8 cached) FAILED in 2 out of 8 in 0.6s\n", ["//ops:verify_test"]),
+        ("FAIL: //ops:verify_test (see /out/test.log)\nFAILED: //ops:verify_test (Summary)\n", ["//ops:verify_test"]),
         ("panic: Log in goroutine after TestDepth has completed: 3\n\ngoroutine 7 [running]:\n", ["TestDepth"]),
     ],
 )  # fmt: skip
