@@ -81,4 +81,4 @@ def _readable(symbols: list[str]) -> list[str]:
     said = subprocess.run(
         ["c++filt"], input="\n".join(symbols), capture_output=True, text=True, check=True
     )
-    return said.stdout.split("\n")
+    return said.stdout.splitlines()
