@@ -146,9 +146,7 @@ def used_code(function: Function, code: str, unit: SourceFile) -> str:
     text = body_code(function, code)
     macros = {c.name: c.line for c in unit.constants if c.kind == "define" and c.params is not None}
     left = set(macros)
-    found = True
-    while found:
-        found = {name for name in left if has_word(text, name)}
+    while found := {name for name in left if has_word(text, name)}:
         left -= found
         text += "".join(_macro_text(macros[name], unit) for name in sorted(found))
     return text
