@@ -55,7 +55,14 @@ def _write_to_standard_output(chunks: Iterable[bytes]) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
+        give_up_standard_output()
         raise UserError("unwritable-output", reason=error.strerror) from error
+
+
+def give_up_standard_output() -> None:
+    """Nothing more can be written there. What is left in its buffer must not fail again when Python
+    flushes it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _replace(path: Path, chunks: Iterable[bytes]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 import tempfile
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import bot
 from bot.errors import UserError
+from bot.files import give_up_standard_output
 from bot.i18n.catalog import Catalog
 from bot.redact import redact
 from checks.core.finding import Finding, Severity
@@ -40,9 +40,8 @@ def run_with_exit_code(run: Callable[[], int], arguments: Sequence[str], languag
         _say(words("errors.interrupted"))
         return 130
     except BrokenPipeError:
-        # Nobody reads any more (`specbot ... | head`). Keep Python from failing again when it
-        # flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Nobody reads any more (`specbot ... | head`).
+        give_up_standard_output()
         return 0
     except Exception as error:  # the one broad handler of the process
         _report(error, arguments, words)

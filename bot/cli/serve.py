@@ -16,6 +16,7 @@ from bot.context import state_metrics
 from bot.context.service_context import ServiceContext
 from bot.db.deliveries import Store, open_store
 from bot.db.repositories import Repositories
+from bot.db.sessions import Sessions
 from bot.errors import UserError
 from bot.files import make_private_folder
 from bot.settings import Settings, load
@@ -59,7 +60,8 @@ def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: b
     page_store = PageStore(store.engine)
     known = Repositories(store.engine)
     publicity = Publicity(context.app, known, page_store.set_private)
-    pages = routes(page_store, Access(settings.oauth), settings.github_server_url, publicity)
+    access = Access(settings.oauth, Sessions(store.engine))
+    pages = routes(page_store, access, settings.github_server_url, publicity)
     state_metrics.register(store.engine, settings.data_dir, settings.writes_per_hour)
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)

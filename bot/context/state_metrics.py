@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from bot.db.engine import workflow_table
+from bot.db.engine import clock, workflow_table
 from bot.github.rate_limit import HOUR
 from bot.process_tree import descendants, memory
 
@@ -68,7 +67,7 @@ class StateCollector(Collector):
             "SELECT installation, COUNT(*) FROM specbot_writes "
             "WHERE at BETWEEN :since AND :now GROUP BY installation"
         )
-        now = time.time()
+        now = clock(connection)
         for installation, count in connection.execute(query, {"since": now - HOUR, "now": now}):
             sent.add_metric([str(installation)], count)
             left.add_metric([str(installation)], max(0, self._writes_per_hour - count))
@@ -99,7 +98,7 @@ def _workflows(connection: sa.Connection) -> Iterator[Metric]:
     ).bindparams(sa.bindparam("states", list(_STATES), expanding=True))
     by_state: dict[tuple[str, str], int] = {}
     by_queue: dict[str, tuple[int, float]] = {}
-    now = time.time() * 1000
+    now = clock(connection) * 1000
     for name, status, queue, count, oldest in connection.execute(query):
         by_state[name, status] = by_state.get((name, status), 0) + count
         if status == _WAITING and queue:
@@ -128,8 +127,9 @@ def _workers(connection: sa.Connection) -> Iterator[Metric]:
     silent = GaugeMetricFamily(
         "specbot_worker_silent_seconds", "Since the worker's last heartbeat", labels=["worker"]
     )
+    now = clock(connection)
     for worker, seen_at in connection.execute(sa.text("SELECT id, seen_at FROM specbot_workers")):
-        silent.add_metric([str(worker)], max(0.0, time.time() - seen_at))
+        silent.add_metric([str(worker)], max(0.0, now - seen_at))
     yield silent
 
 

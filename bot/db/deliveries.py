@@ -20,7 +20,7 @@ from dbos import (
     run_dbos_database_migrations,
 )
 
-from bot.db.engine import begin_to_write, engine_for, insert, lock, put, where
+from bot.db.engine import begin_to_write, clock, engine_for, insert, lock, put, where
 from bot.db.migrate import migrate
 from bot.errors import UserError
 from bot.files import require_room
@@ -122,6 +122,11 @@ class Store:
             # A row that is taken back needs no room on the disk.
             require_room(Path(file).parent)
 
+    def now(self) -> float:
+        """The time on the clock that all processes have in common."""
+        with self.engine.connect() as connection:
+            return clock(connection)
+
     @property
     def since(self) -> float:
         """The second in which the service first ran: what was before is not its business.
@@ -203,7 +208,8 @@ class Store:
         if request.partition:
             options["queue_partition_key"] = request.partition
         if request.delay > 0:
-            options["delay_seconds"] = request.delay
+            # DBOS adds it to the time on this machine, whose clock may be wrong.
+            options["delay_seconds"] = request.delay + clock(connection) - time.time()
         self.client.enqueue_in_transaction(connection, options, *request.arguments)
 
     @staticmethod
@@ -254,7 +260,7 @@ class Store:
     def heartbeat(self, worker: str) -> None:
         """Say that `worker` lives."""
         with self.engine.begin() as connection:
-            put(connection, _WORKERS, {"id": worker}, {"seen_at": time.time()})
+            put(connection, _WORKERS, {"id": worker}, {"seen_at": clock(connection)})
 
     def claim_stale_workers(self, after: float, claimer: str) -> list[str]:
         """Workers silent for `after` seconds, each claimed by one caller alone.
@@ -264,15 +270,15 @@ class Store:
 
         Who claims one and dies loses it again after the same time.
         """
-        limit = time.time() - after
         claimed = []
-        is_silent = sa.and_(_WORKERS.c.seen_at < limit, _WORKERS.c.id != claimer)
         with self.engine.begin() as connection:
+            now = clock(connection)
+            is_silent = sa.and_(_WORKERS.c.seen_at < now - after, _WORKERS.c.id != claimer)
             silent = connection.execute(sa.select(_WORKERS).where(is_silent)).all()
             for worker, seen_at in silent:
                 # Another caller may have changed the row since.
                 unchanged = where(_WORKERS, {"id": worker, "seen_at": seen_at})
-                update = _WORKERS.update().where(unchanged).values(seen_at=time.time())
+                update = _WORKERS.update().where(unchanged).values(seen_at=now)
                 if connection.execute(update).rowcount:
                     claimed.append(worker)
         return claimed

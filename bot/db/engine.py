@@ -83,6 +83,16 @@ def lock(connection: sa.Connection, number: int) -> None:
         begin_to_write(connection)
 
 
+def clock(connection: sa.Connection) -> float:
+    """Seconds since 1970 on the clock that all who use the database have in common: PostgreSQL's,
+    or that of the one machine that SQLite is on. What one process notes and another waits for is
+    told by it, for of two machines one may have a wrong clock."""
+    if connection.dialect.name != "postgresql":
+        return time.time()
+    told = sa.text("SELECT extract(epoch FROM clock_timestamp())::float8")
+    return float(connection.execute(told).scalar_one())
+
+
 def begin_to_write(connection: sa.Connection) -> None:
     """On SQLite, begin the transaction as soon as another writer's ends.
 

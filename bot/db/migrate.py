@@ -17,7 +17,7 @@ from bot.db.engine import lock
 from bot.errors import UserError
 
 # The last of `bot.db.migrations.versions`.
-NEWEST = "0005"
+NEWEST = "0006"
 VERSION_TABLE = "specbot_schema"
 _LOCK = 7319
 _SCRIPTS = Path(__file__).parent / "migrations"

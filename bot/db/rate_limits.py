@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from dbos import DBOS
 
-from bot.db.engine import create, lock, workflow_table
+from bot.db.engine import clock, create, lock, workflow_table
 from bot.db.moments import Limit, first_free
 from bot.github import RateLimited
 from bot.github.app import Endpoint
@@ -92,10 +92,10 @@ class WriteLedger:
         `workflow`, if there is one to come back, which takes an earlier one that has become free.
         What was sent later than now was sent by a clock that was wrong: it counts as sent now.
         """
-        now = time.time()
         of_installation = _WRITES.c.installation == installation
         with self._engine.begin() as connection:
             lock(connection, _LOCK)
+            now = clock(connection)
             connection.execute(_WRITES.delete().where(of_installation, _WRITES.c.at < now - HOUR))
             sent_later = (_WRITES.c.workflow.is_(None), _WRITES.c.at > now + patience)
             connection.execute(_WRITES.update().where(of_installation, *sent_later).values(at=now))

@@ -1,24 +1,26 @@
 """Who may see a page: everybody sees what is public, and a private repository is seen by those whom
 GitHub lets read it.
 
-People sign in with the App's OAuth. A session lives in this process alone and is never written
-down: the cookie holds a random name for it, and GitHub is asked with the person's own token, again
-after a minute.
+People sign in with the App's OAuth. Every process of the web side knows the sessions; the cookie
+holds a random name for one, and GitHub is asked with the person's own token, again after a minute.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import secrets
 import time
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
 import httpx
+from cryptography.fernet import InvalidToken
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
+from bot.db.sessions import Person, Sessions, seal, unseal
 from bot.github.app import OAuth
 
 COOKIE = "specbot_session"
@@ -26,55 +28,32 @@ STATE_COOKIE = "specbot_sign_in"
 # Seconds.
 _LIVES = 8 * 3600.0
 _ASKED_AGAIN = 60.0
-_SIGN_IN_LASTS = 600.0
-_MOST_SESSIONS = 10_000
-_MOST_BEGUN = 10_000
-
-
-@dataclass
-class _Session:
-    token: str
-    until: float
-    login: str
-    answers: dict[str, tuple[float, bool]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _SignIn:
-    """A sign-in on its way: when it began, where it leads, and two secrets. `browser` is in a
-    cookie of the browser that began it; GitHub knows a digest of `verifier`."""
-
-    at: float
-    back: str
-    browser: str
-    verifier: str
+_MOST_ANSWERS = 10_000
 
 
 class Access:
     """Sessions, and what each may read. Without `oauth` nobody can sign in, and private pages are
     nobody's."""
 
-    def __init__(self, oauth: OAuth | None) -> None:
+    def __init__(self, oauth: OAuth | None, sessions: Sessions) -> None:
         self.oauth = oauth
-        self._sessions: dict[str, _Session] = {}
-        self._begun: dict[str, _SignIn] = {}
+        self._sessions = sessions
+        # What GitHub said of (token, repository), and when.
+        self._answers: dict[tuple[str, str], tuple[float, bool]] = {}
 
     def begin(self, back: str) -> tuple[str, str]:
         """The address where a person signs in, and what their browser keeps until they come back to
-        the path `back`: nobody else's browser can finish what this one began."""
+        the path `back`: nobody else's browser can finish what this one began.
+
+        What is kept is sealed, so that any process can finish it. GitHub takes the code of a
+        sign-in once, and for ten minutes.
+        """
         assert self.oauth is not None
         # An address of another host (`//evil.example`) is no path of ours.
         is_path = back.startswith("/") and not back.startswith("//")
-        state = secrets.token_urlsafe(24)
-        now = time.monotonic()
-        recent = {
-            known: begun for known, begun in self._begun.items() if begun.at > now - _SIGN_IN_LASTS
-        }
-        browser, verifier = secrets.token_urlsafe(24), secrets.token_urlsafe(48)
-        while len(recent) >= _MOST_BEGUN:
-            del recent[next(iter(recent))]
-        signing_in = _SignIn(now, back if is_path else "/", browser, verifier)
-        self._begun = recent | {state: signing_in}
+        state, verifier = secrets.token_urlsafe(24), secrets.token_urlsafe(48)
+        begun = {"state": state, "verifier": verifier, "back": back if is_path else "/"}
+        kept = seal(self.oauth.client_secret.get_secret_value(), json.dumps(begun))
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest())
         query = urlencode(
             {
@@ -84,48 +63,65 @@ class Access:
                 "code_challenge_method": "S256",
             }
         )
-        return f"{self.oauth.server_url}/login/oauth/authorize?{query}", browser
+        return f"{self.oauth.server_url}/login/oauth/authorize?{query}", kept
 
     async def finish(self, request: Request) -> tuple[str, str] | None:
         """The new session's name and where to go, None where the answer is none that this browser
         asked for. A session that it had before ends."""
-        params = request.query_params
-        code, browser = params.get("code", ""), request.cookies.get(STATE_COOKIE, "")
-        begun = self._begun.pop(params.get("state", ""), None)
+        code, state = (request.query_params.get(name, "") for name in ("code", "state"))
+        begun = self._begun(request)
         if self.oauth is None or begun is None or not code:
             return None
-        if not secrets.compare_digest(begun.browser.encode(), browser.encode("utf-8", "replace")):
+        if not secrets.compare_digest(begun["state"].encode(), state.encode("utf-8", "replace")):
             return None
         try:
-            person = await _exchange_code(self.oauth, code, begun.verifier)
+            person = await _exchange_code(self.oauth, code, begun["verifier"])
         except (httpx.HTTPError, ValueError):
             # GitHub is away, or what answers is not GitHub.
             return None
         if person is None:
             return None
-        token, login = person
-        self.end(request)
-        name = secrets.token_urlsafe(32)
-        if len(self._sessions) >= _MOST_SESSIONS:
-            self._forget()
-        self._sessions[name] = _Session(token, time.monotonic() + _LIVES, login)
-        return name, begun.back
+        await self.end(request)
+        name = await run_in_threadpool(self._sessions.begin, person, _LIVES)
+        return name, begun["back"]
 
-    def end(self, request: Request) -> None:
+    def _begun(self, request: Request) -> dict[str, str] | None:
+        """The sign-in that this browser began."""
+        if self.oauth is None:
+            return None
+        secret = self.oauth.client_secret.get_secret_value()
+        try:
+            begun: dict[str, str] = json.loads(
+                unseal(secret, request.cookies.get(STATE_COOKIE, ""))
+            )
+        except (InvalidToken, UnicodeError):
+            return None
+        return begun
+
+    async def end(self, request: Request) -> None:
         """Forget the session of who asks."""
-        self._sessions.pop(request.cookies.get(COOKIE, ""), None)
+        name = request.cookies.get(COOKIE, "")
+        if name:
+            await run_in_threadpool(self._sessions.end, name)
+
+    async def recognise(self, request: Request) -> None:
+        """Find out who asks, for what follows of this request."""
+        name = request.cookies.get(COOKIE, "")
+        found = await run_in_threadpool(self._sessions.find, name) if name else None
+        request.state.person = found
 
     def who(self, request: Request) -> str:
         """The login of who asks, empty for a stranger."""
-        session = self._session(request)
-        return session.login if session else ""
+        person = _person(request)
+        return person.login if person else ""
 
     async def may_read(self, request: Request, repository: str) -> bool:
         """Whether GitHub lets the person read a private repository."""
-        session = self._session(request)
-        if session is None or self.oauth is None:
+        person = _person(request)
+        if person is None or self.oauth is None:
             return False
-        known = session.answers.get(repository)
+        key = (person.token, repository)
+        known = self._answers.get(key)
         if known is not None:
             asked, answer = known
             if time.monotonic() - asked <= _ASKED_AGAIN:
@@ -133,43 +129,35 @@ class Access:
         url = f"{self.oauth.api_url}/repos/{repository}"
         try:
             async with httpx.AsyncClient(timeout=10) as client:
-                reply = await client.get(url, headers=_headers(session.token))
+                reply = await client.get(url, headers=_headers(person.token))
         except httpx.HTTPError:
             return False
         answer = reply.status_code == 200
-        session.answers[repository] = (time.monotonic(), answer)
+        if len(self._answers) >= _MOST_ANSWERS:
+            self._answers.clear()
+        self._answers[key] = (time.monotonic(), answer)
         return answer
 
     def readable(self, request: Request) -> tuple[str, ...]:
         """Private repositories that the person was found to be let read, lately."""
-        session = self._session(request)
-        if session is None:
+        person = _person(request)
+        if person is None:
             return ()
         since = time.monotonic() - _ASKED_AGAIN
         return tuple(
-            name for name, (asked, answer) in session.answers.items() if answer and asked > since
+            repository
+            for (token, repository), (asked, answer) in list(self._answers.items())
+            if token == person.token and answer and asked > since
         )
 
-    def _session(self, request: Request) -> _Session | None:
-        session = self._sessions.get(request.cookies.get(COOKIE, ""))
-        if session is None or session.until <= time.monotonic():
-            return None
-        return session
 
-    def _forget(self) -> None:
-        """Make room for one session: those that are over go, then the oldest."""
-        now = time.monotonic()
-        self._sessions = {
-            name: session for name, session in self._sessions.items() if session.until > now
-        }
-        excess = len(self._sessions) - _MOST_SESSIONS + 1
-        if excess > 0:
-            for name in list(self._sessions)[:excess]:
-                del self._sessions[name]
+def _person(request: Request) -> Person | None:
+    person: Person | None = getattr(request.state, "person", None)
+    return person
 
 
-async def _exchange_code(oauth: OAuth, code: str, verifier: str) -> tuple[str, str] | None:
-    """The person's token and login, None where GitHub does not know the code."""
+async def _exchange_code(oauth: OAuth, code: str, verifier: str) -> Person | None:
+    """Who signed in, None where GitHub does not know the code."""
     form = {
         "client_id": oauth.client_id,
         "client_secret": oauth.client_secret.get_secret_value(),
@@ -187,7 +175,7 @@ async def _exchange_code(oauth: OAuth, code: str, verifier: str) -> tuple[str, s
         user = await client.get(f"{oauth.api_url}/user", headers=_headers(token))
     if user.status_code != 200:
         return None
-    return str(token), str(_object(user).get("login", ""))
+    return Person(str(_object(user).get("login", "")), str(token))
 
 
 def _object(answer: httpx.Response) -> dict[str, Any]:

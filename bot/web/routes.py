@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from anyio import CapacityLimiter, to_thread
 from markupsafe import Markup
@@ -37,6 +37,7 @@ _STATES = ("open", "merged", "closed")
 _VERDICTS = ("block", "discuss", "pass")
 _CI = ("failed", "running", "passed")
 _WAITING = ("author", "reviewer", "ci")
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def routes(
@@ -47,18 +48,28 @@ def routes(
     `server` is GitHub's address. Without `publicity` what was public stays so.
     """
     pages = Pages(store, access, server, publicity)
+
+    def known(endpoint: Endpoint) -> Endpoint:
+        """The endpoint, which is told who asks."""
+
+        async def answer(request: Request) -> Response:
+            await access.recognise(request)
+            return await endpoint(request)
+
+        return answer
+
     return [
-        Route("/", pages.board),
-        Route("/pr/{owner}/{repo}/{number:int}", pages.pull),
-        Route("/rules", pages.rules),
-        Route("/rules/{id}", pages.rule),
-        Route("/stats", pages.stats),
-        Route("/login", pages.login),
-        Route("/login/back", pages.back),
+        Route("/", known(pages.board)),
+        Route("/pr/{owner}/{repo}/{number:int}", known(pages.pull)),
+        Route("/rules", known(pages.rules)),
+        Route("/rules/{id}", known(pages.rule)),
+        Route("/stats", known(pages.stats)),
+        Route("/login", known(pages.login)),
+        Route("/login/back", known(pages.back)),
         Route("/logout", pages.logout, methods=["POST"]),
         Route("/style.css", pages.style),
         # The last one: what no address above is.
-        Route("/{path:path}", pages.nowhere),
+        Route("/{path:path}", known(pages.nowhere)),
     ]
 
 
@@ -220,7 +231,7 @@ class Pages:
 
     async def logout(self, request: Request) -> Response:
         """End the session."""
-        self._access.end(request)
+        await self._access.end(request)
         response = RedirectResponse("/", 303, headers=HEADERS)
         response.delete_cookie(COOKIE)
         return response

@@ -3,7 +3,6 @@ report at a time."""
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import structlog
@@ -115,4 +114,4 @@ def order_again(pull: PullCIJob) -> None:
     context = current_context()
     period = context.settings.ci_refresh_every
     request = report_request(pull, "refresh", context)
-    context.store.enqueue(delay_to_period_end(request, period, time.time()))
+    context.store.enqueue(delay_to_period_end(request, period, context.store.now()))

@@ -17,6 +17,8 @@ MOST_WORK = 400_000
 # What looking at one function costs beside its lines, and how many lines are read for one.
 _FUNCTION = 20
 _READ_LINES = 10
+# Bytes of touched lines that cost as much as one: a table of numbers may be a single line.
+_LONG = 24
 # What a function begins with, in each language. Blocks count too: that they are many costs as well.
 _OPENINGS = {"python": b"def ", "cpp": b"{"}
 
@@ -45,9 +47,12 @@ def _work(file: FileChange, change: ChangeSet) -> int:
     touched = file.added + file.removed
     head = change.head.read(file.head_path) if file.head_path else None
     base = change.base.read(file.base_path) if file.base_path else None
-    lines = functions = 0
+    lines = functions = size = 0
     for data in (head, base):
         if data is not None:
             lines += data.count(b"\n")
             functions += data.count(_OPENINGS[language(file.path)])
-    return lines // _READ_LINES + touched + _FUNCTION * min(functions, touched)
+            size += len(data)
+    as_lines = touched + _FUNCTION * min(functions, touched)
+    as_bytes = touched * size // max(1, lines) // _LONG
+    return lines // _READ_LINES + max(as_lines, as_bytes)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from kernels.emulator.cutting import cut_to_fit, size_in_bytes
 from kernels.emulator.library import HostTensor, Value
 
 # Bytes of one call and of all calls of an op, and their number: a comparison needs no more.
@@ -21,11 +22,15 @@ _MOST = 40
 
 @dataclass(frozen=True)
 class Call:
-    """The arguments of one call; no names are known of a plain function's parameters."""
+    """The arguments of one call; no names are known of a plain function's parameters.
+
+    `is_shown` says that a test made just this call.
+    """
 
     op: str
     parameters: tuple[str, ...]
     values: list[Value]
+    is_shown: bool = True
 
 
 class Recorder:
@@ -45,12 +50,15 @@ class Recorder:
     def record(self, name: str, values: Sequence[Value], number: int) -> None:
         """Keep a call, unless the same was kept before or there are enough."""
         count = self._counts.get(name, 0)
-        size = _size(values)
-        sum_of_sizes = self._sizes.get(name, 0) + size
-        if count >= _MOST or size > _LARGEST or sum_of_sizes > _LARGEST_OF_ALL:
+        is_shown = size_in_bytes(values) <= _LARGEST
+        kept = values if is_shown else cut_to_fit(values, _LARGEST)
+        if count >= _MOST or kept is None:
+            return
+        sum_of_sizes = self._sizes.get(name, 0) + size_in_bytes(kept)
+        if sum_of_sizes > _LARGEST_OF_ALL:
             return
         arrays: dict[str, np.ndarray] = {}
-        described = [_describe(value, f"{i}", arrays) for i, value in enumerate(values)]
+        described = [_describe(value, f"{i}", arrays) for i, value in enumerate(kept)]
         digest = _digest(name, described, arrays)
         if digest in self._seen:
             return
@@ -58,6 +66,7 @@ class Recorder:
         self._counts[name] = count + 1
         self._sizes[name] = sum_of_sizes
         call = {"op": name, "parameters": self._parameters(name), "arguments": described}
+        call["is_shown"] = is_shown
         arrays["call"] = np.frombuffer(json.dumps(call).encode(), np.uint8)
         np.savez(self._folder / f"{name}-{count:03}.npz", **arrays)
 
@@ -67,7 +76,7 @@ def load_call(path: Path) -> Call:
     with np.load(path, allow_pickle=False) as file:
         call = json.loads(file["call"].tobytes())
         values = [_restore(item, file) for item in call["arguments"]]
-        return Call(call["op"], tuple(call["parameters"]), values)
+        return Call(call["op"], tuple(call["parameters"]), values, call["is_shown"])
 
 
 def _describe(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
@@ -91,16 +100,6 @@ def _restore(item: Any, arrays: Any) -> Any:
         return [_restore(part, arrays) for part in item["list"]]
     array = arrays[item["tensor"]].transpose(np.argsort(item["axes"]))
     return HostTensor(array, item["dtype"], item["on_host"])
-
-
-def _size(values: Sequence[Any]) -> int:
-    size = 0
-    for value in values:
-        if isinstance(value, HostTensor):
-            size += value.array.nbytes
-        elif isinstance(value, (list, tuple)):
-            size += _size(value)
-    return size
 
 
 def _digest(name: str, described: list[Any], arrays: dict[str, np.ndarray]) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from kernels.emulator.events import Events
-from kernels.emulator.library import HostTensor, OpError, Ops, Value, load_ops
+from kernels.emulator.job_ops import Ops, load_ops
+from kernels.emulator.library import HostTensor, OpError, Value
 from kernels.emulator.recording import Call, load_call
 
 # What a shown value has at most.
@@ -180,6 +181,7 @@ def _event(kind: str, call: Call, difference: str, seed: int, name: str) -> dict
         "difference": difference,
         "seed": seed,
         "call": name,
+        "is_shown": call.is_shown,
         "size": size_of(call.values),
         "inputs": show_inputs(call),
     }

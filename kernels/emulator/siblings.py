@@ -9,7 +9,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from kernels.emulator.library import HostTensor, OpError, Ops, OpSignature, Value
+from kernels.emulator.job_ops import Ops
+from kernels.emulator.library import HostTensor, OpError, OpSignature, Value
 from kernels.emulator.readings import (
     Reading,
     RequestsDiffer,
@@ -78,6 +79,11 @@ class Pair:
     def parameters(self) -> set[str]:
         """What either side takes."""
         return {name for _, signature in self._sides for name in signature.parameters}
+
+    @property
+    def stand_ins(self) -> dict[str, str]:
+        """The functions that stand for what the copy declares and nobody defines."""
+        return self._sides[1][0].stand_ins()
 
     def show(self, call: Call, *, of_copy: bool) -> None:
         """Remember the forms of tensors that a side's own tests give it."""

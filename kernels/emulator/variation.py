@@ -124,7 +124,7 @@ def vary(
             _exchange_number(values, donor.values, edit)
     for found in kept:
         found.restore(values, call.values)
-    return Call(call.op, call.parameters, values)
+    return Call(call.op, call.parameters, values, is_shown=False)
 
 
 def _has_derived(names: Sequence[str], known: Collection[int]) -> bool:

@@ -14,10 +14,10 @@ from tests.bench.changes import Range
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def review_command(repo: Path, compared: Range) -> list[str]:
-    """`specbot review` of the change, its report thrown away."""
+def review_command(repo: Path, compared: Range, report: str = os.devnull) -> list[str]:
+    """`specbot review` of the change, its report thrown away if no file is named."""
     change = ["--repo", str(repo), "--base", compared.base, "--head", compared.head]
-    options = ["--no-merge-base", "--lang", "en", "--fail-on", "never", "-o", os.devnull]
+    options = ["--no-merge-base", "--lang", "en", "--fail-on", "never", "-o", report]
     return [sys.executable, "-m", "bot", "review", *change, *options]
 
 

@@ -3,6 +3,7 @@ the same."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -35,6 +36,7 @@ def test_unknown_revision_names_the_near_ones(repo, specbot):
     )
 
 
+@pytest.mark.hostile("names")
 @pytest.mark.parametrize(
     "name", ["--upload-pack=touch x", "-x", "a\nb", "", "HEAD^", "a:b", "@{u}", "*"]
 )
@@ -119,6 +121,7 @@ def test_partial_clone(repo, specbot, tmp_path):
     )
 
 
+@pytest.mark.hostile("repositories")
 @pytest.mark.parametrize(
     ("config", "parts"),
     [
@@ -137,6 +140,145 @@ def test_configuration(repo, specbot, tmp_path, config, parts):
     path.write_text(config)
     refused(specbot("config", "check", path), *parts)
     refused(specbot("review", "--repo", repo.path, "--base", "main", "--config", path), *parts)
+
+
+DEEP = 20_000
+
+
+def _each(line: bytes, count: int) -> bytes:
+    """The line with each number up to `count`, and the number after it."""
+    return b"".join(line % {b"n": n, b"m": n + 1} for n in range(count))
+
+
+STRANGE_FILES: dict[str, dict[str, bytes]] = {
+    "brackets in Python": {"a.py": b"x = " + b"(" * DEEP},
+    "brackets in C++": {"a.cu": b"int x = " + b"(" * DEEP + b";"},
+    "braces": {"a.cu": b"void f() " + b"{" * DEEP},
+    "templates": {"a.cu": b"A<" * DEEP},
+    "signs": {"a.py": b"x = " + b"-" * DEEP + b"1\n"},
+    **{f"a sum of {n}": {"a.py": b"x = " + b"y + " * n + b"y\n"} for n in (90, 400, 1500, DEEP)},
+    **{f"a chain of {n} calls": {"a.py": b"x = f" + b"()" * n} for n in (90, 400, 1500, DEEP)},
+    **{
+        f"an if of {n} ways": {"a.py": b"if a:\n  x = 1\n" + b"elif a:\n  x = 1\n" * n + b"y = x\n"}
+        for n in (90, 400, 900)
+    },
+    "a deep test of an environment": {
+        "a.py": b"import os\nx = " + b"-" * 500 + b"int(os.environ.get('A', 1))\n"
+    },
+    "a deep condition": {"a.py": b"if " + b"not " * 500 + b"a:\n  x = 1\ny = x\n"},
+    "a long else if": {"a.cu": b"void f(int a) { if (a) {}" + b" else if (a) {}" * 5000 + b" }"},
+    "indentation": {"a.py": b"".join(b" " * n + b"if a:\n" for n in range(99)) + b" " * 99 + b"x"},
+    "functions in functions": {
+        "a.py": b"".join(b" " * n + b"def f():\n" for n in range(80)) + b" " * 80 + b"pass"
+    },
+    "a tower of powers": {"a.py": b"K = 9 ** 9 ** 9 ** 9\n\ndef f(x):\n    return x[K]\n"},
+    "a vast shift": {"a.py": b"K = 1 << (1 << 40)\n\ndef f(x):\n    return x[K]\n"},
+    "a vast shift in C++": {
+        "a.cu": b"#define K (1 << 999999999)\nint f(int *x) { return x[K]; }\n"
+    },
+    "a vast string": {"a.py": b"K = 'a' * 10 ** 12\n\ndef f(x):\n    return x[K]\n"},
+    "a vast list": {"a.py": b"K = [0] * 10 ** 12\n\ndef f(x):\n    return x[len(K)]\n"},
+    "a vast range": {"a.py": b"K = sum(range(10 ** 15))\n\ndef f(x):\n    return x[K]\n"},
+    "products that double": {"a.py": b"K0 = 3\n" + _each(b"K%(m)d = K%(n)d * K%(n)d\n", 60)},
+    "macros that double": {
+        "a.cu": b"#define K0 3\n"
+        + _each(b"#define K%(m)d (K%(n)d * K%(n)d)\n", 60)
+        + b"int f(int *x) { return x[K60]; }\n"
+    },
+    "a constant of itself": {"a.py": b"K = J\nJ = K\n\ndef f(x):\n    return x[K]\n"},
+    "a macro of itself": {"a.cu": b"#define K K + 1\nint f(int *x) { return x[K]; }\n"},
+    "a file that includes itself": {"a.cu": b'#include "a.cu"\nint f() { return 1; }\n'},
+    "files that include each other": {"a.h": b'#include "b.h"\n', "b.h": b'#include "a.h"\n'},
+    "an import of itself": {"a.py": b"from a import x\n"},
+    "imports in a ring": {"a.py": b"from b import x\n", "b.py": b"from a import x\n"},
+    "a class of itself": {"a.py": b"class A(A):\n    pass\n"},
+    "a function of itself": {"a.py": b"def f(x):\n    return f(f)(f(x))\n"},
+    "a loop without an end": {
+        "test_a.py": b"def test_a():\n    while True:\n        pass\n    assert False\n"
+    },
+    "a digit too many": {"a.py": b"K = " + b"9" * 10_000 + b"\n"},
+    "a digit too many in C++": {"a.cu": b"int k = " + b"9" * 10_000 + b";\n"},
+    "a vast float": {"a.py": b"K = int(1e308 * 10)\n"},
+    "an unterminated string": {"a.py": b"x = '''\n"},
+    "an unterminated comment": {"a.cu": b"/* " * 999},
+    "an unterminated raw string": {"a.cu": b'auto x = R"(' * 99},
+    "NUL in Python": {"a.py": b"x = 1\0\ndef f(y):\n    return y\n"},
+    "NUL in C++": {"a.cu": b"int f(int x) {\0 return x; }\n"},
+    "UTF-16": {"a.py": "def f(x):\n    return x\n".encode("utf-16")},
+    "a byte order mark": {"a.py": b"\xef\xbb\xbfdef f(x):\n    return x\n"},
+    "no UTF-8": {"a.py": b"# \xff\xfe\ndef f(x):\n    return '\xe9'\n"},
+    "another encoding": {"a.py": b"# coding: utf-7\ndef f(x):\n    return +AGE-\n"},
+    "an encoding that is none": {"a.py": b"# coding: no-such-thing\ndef f(x):\n    return x\n"},
+    "line ends of an old Mac": {"a.py": b"def f(x):\r  return x\r" * 99},
+    "form feeds": {"a.py": b"\x0c\x0b\x1c\x1d\x1e\x85def f(x):\n    return x\n"},
+    "one long line": {"a.py": b"x = [" + b"1," * 30_000 + b"]\n"},
+    "many empty lines": {"a.py": b"\n" * 300_000},
+    "names in other scripts": {"a.py": "def \u202ef(\u200bx):\n    return x\n".encode()},
+    "marks of a conflict": {"a.py": b"<<<<<<< a\nx = 1\n=======\nx = 2\n>>>>>>> b\n"},
+    "a diff": {"a.py": b"--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x\n+y\n"},
+    "attributes": {
+        ".gitattributes": b"* filter=evil diff=evil text eol=crlf\n",
+        "a.py": b"x = 1\n",
+    },
+    "a submodule's command": {
+        ".gitmodules": b'[submodule "a"]\npath = -u\nurl = ext::sh -c touch% x\nupdate = !touch x\n'
+    },
+    "a mailmap": {".mailmap": b"<" * DEEP, "a.py": b"x = 1\n"},
+    "a workflow": {".github/workflows/a.yml": b"a: &a [*a, *a]\n" * 99},
+    "aliases that double": {
+        ".github/workflows/a.yml": b"a0: &a0 [x, x]\n"
+        + _each(b"a%(m)d: &a%(m)d [*a%(n)d, *a%(n)d]\n", 60)
+    },
+    "a deep table": {"pyproject.toml": b"a = " + b"[" * DEEP},
+    "a deep object": {"a.json": b"[" * DEEP},
+}
+
+
+@pytest.mark.hostile("repositories")
+@pytest.mark.parametrize("what", STRANGE_FILES)
+def test_a_strange_file_is_reviewed(repo, specbot, what):
+    """It comes and goes, and what stands beside it is read."""
+    beside = {"beside.py": b"def g(y):\n    return y\n"}
+    repo.commit({"x": "x\n"})
+    repo.commit({**STRANGE_FILES[what], **beside})
+    repo.commit({**dict.fromkeys(STRANGE_FILES[what]), **beside})
+    for base, head in (("HEAD~2", "HEAD~1"), ("HEAD~1", "HEAD")):
+        compared = ("--base", base, "--head", head, "--fail-on", "never", "--format", "json")
+        result = specbot("review", "--repo", repo.path, *compared)
+        assert result.code == 0, result.err
+        unread = json.loads(result.out)["not_analysed"]
+        assert "beside.py" not in [part["path"] for part in unread]
+        assert "crashed" not in [part["reason"] for part in unread]
+
+
+LINKS = [
+    "/etc/passwd",
+    "../../../etc/passwd",
+    ".",
+    "..",
+    "/",
+    "a.py",
+    "/dev/zero",
+    "/proc/self/mem",
+]
+
+
+@pytest.mark.hostile("repositories")
+@pytest.mark.parametrize("name", ["a.py", ".specbot.toml", "tests", "csrc/a.cu"])
+@pytest.mark.parametrize("target", LINKS)
+def test_no_link_of_a_repository_is_followed(repo, specbot, name, target):
+    repo.commit({"x": "x\n"})
+    link = repo.path / name
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(target)
+    repo.git("add", "-A")
+    repo.git("commit", "-q", "-m", "a link")
+    repo.git("commit", "-q", "--allow-empty", "-m", "nothing")
+    for base in ("HEAD~2", "HEAD~1"):
+        form = ("--fail-on", "never", "--format", "json")
+        result = specbot("review", "--repo", repo.path, "--base", base, "--head", "HEAD", *form)
+        assert result.code == 0, result.err
+        assert "root:" not in result.out
 
 
 def test_configuration_of_the_head_is_not_used(repo, specbot):
@@ -290,7 +432,8 @@ def test_nowhere_to_write(where, said, command):
     done = subprocess.run(
         ["sh", "-c", f"exec {sys.executable} -m bot {command} {where}"],
         cwd=root,
-        env={**os.environ, "LANG": "en_US.UTF-8", "LC_ALL": ""},
+        # What is short stays in the buffer until Python's end.
+        env={**os.environ, "LANG": "en_US.UTF-8", "LC_ALL": "", "PYTHONUNBUFFERED": ""},
         stderr=subprocess.PIPE,
         text=True,
         check=False,

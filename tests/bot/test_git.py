@@ -93,19 +93,66 @@ def test_submodules_and_links_have_no_content(repo, compare):
     assert change.head.read("link.py") is None and change.head.read("sub") is None
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        b"with space.py",
-        b'quo"te.py',
-        b"new\nline.py",
-        b"tab\t.py",
-        b"\xe4\xb8\xad.py",
-        b"\xff\xfe.py",
-        b"-r",
-        b"a/diff --git b",
-    ],
-)
+NAMES = [
+    b"with space.py",
+    b'quo"te.py',
+    b"new\nline.py",
+    b"tab\t.py",
+    b"\xe4\xb8\xad.py",
+    b"\xff\xfe.py",
+    b"-r",
+    b"a/diff --git b",
+    b"--output=x.py",
+    b":(glob)**.py",
+    b":!x",
+    b":/x",
+    b"@",
+    b"@{u}",
+    b"HEAD",
+    b"HEAD:x",
+    b"a..b",
+    b"...",
+    b"~",
+    b"$(touch x).py",
+    b"`touch x`.py",
+    b"a;touch x.py",
+    b"a|b",
+    b"a&b",
+    b"*?[a-z].py",
+    b"{a,b}.py",
+    b"back\\slash.py",
+    b"\\\\host\\share",
+    b"c:.py",
+    b"con",
+    b"%00",
+    b"%s%n%x.py",
+    b"{0.__class__}.py",
+    b"{{ 7 * 7 }}.py",
+    b"'; DROP TABLE x; --",
+    b"\r.py",
+    b"\x1b[31m.py",
+    b"\x01\x7f.py",
+    b"\xe2\x80\xaetxt.py",
+    b"\xe2\x80\x8b.py",
+    b"\xc3\xa9.py",
+    b"e\xcc\x81.py",
+    b"\xed\xa0\x80.py",
+    b"\xf0\x9f\x99\x82.py",
+    b"\xef\xbb\xbfbom.py",
+    b" ",
+    b" lead.py",
+    b"trail .py ",
+    b"dev/null",
+    b"a/b/dev/null",
+    b"etc/passwd",
+    b"a" * 255,
+    b"/".join([b"d" * 100] * 20),
+    b"/".join([b"d"] * 300),
+]
+
+
+@pytest.mark.hostile("names")
+@pytest.mark.parametrize("name", NAMES)
 def test_names(repo, compare, name):
     repo.commit({"x": "x\n"})
     path = os.fsdecode(name)
@@ -141,6 +188,7 @@ def test_hunk_lines_that_look_like_headers(repo, compare):
         {"core.abbrev": "5", "diff.suppressBlankEmpty": "true", "diff.ignoreSubmodules": "all"},
     ],
 )
+@pytest.mark.hostile("repositories")
 def test_configuration_changes_nothing(repo, compare, settings, monkeypatch, tmp_path):
     repo.commit({"a.py": "".join(f"{n}\n" for n in range(30)), "中.py": "x\n"})
     (repo.path / "order").write_text("z*\n")

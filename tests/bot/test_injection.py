@@ -66,6 +66,7 @@ def test_invisible_text_is_shown():
     assert one_line("中文 é 👩\u200d💻") == "中文 é 👩\u200d💻"
 
 
+@pytest.mark.hostile("names")
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_whole_reports(repo, marker, specbot, tmp_path, attack):
     name = re.sub(r"[/\x00]", "", attack)[:60]

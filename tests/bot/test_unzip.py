@@ -48,12 +48,14 @@ def test_a_member_is_read_where_the_archive_says(read):
     assert len(read(placed(0))) == 1
 
 
+@pytest.mark.hostile("archives")
 @pytest.mark.parametrize("at", [1, 1 << 20, 1 << 62, 1 << 63, (1 << 64) - 1])
 def test_a_member_that_begins_nowhere_is_refused(read, at):
     with pytest.raises(BadArchive):
         read(placed(at))
 
 
+@pytest.mark.hostile("archives")
 @pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_a_member_that_is_spoilt_is_refused_or_read_whole(read, compression):
     """Whatever the decompressor makes of it: bits that it never looks at may be wrong."""

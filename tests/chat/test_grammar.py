@@ -144,6 +144,7 @@ DEAD = {
 }
 
 
+@pytest.mark.hostile("commands")
 @pytest.mark.parametrize("what", DEAD)
 def test_no_command(what):
     assert parse_comment(DEAD[what], NAMES) == NOTHING

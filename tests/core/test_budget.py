@@ -91,6 +91,12 @@ def test_what_fits_is_left_as_it_is():
     assert within_budget(change) is change
 
 
+def test_one_long_line_is_charged_for_what_is_in_it():
+    files = {"engine/table.py": "TABLE = [" + "1," * 50_000 + "]\n", "engine/small.py": python(3)}
+    change = within_budget(change_of(files), 3000)
+    assert review(change, Config()).not_analysed == (("engine/table.py", "too-much"),)
+
+
 def test_a_file_of_a_hundred_lines_is_not_charged_for_one_that_changed():
     text = python(2000)
     hunk = (Hunk(5, 1, 5, 1),)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import pytest
@@ -17,6 +19,7 @@ import bot.i18n.rule_pages
 from bot.ci.history import History
 from bot.db.commands import GpuRun, Records
 from bot.db.engine import engine_for
+from bot.db.sessions import Sessions
 from bot.github.app import OAuth
 from bot.web.access import Access
 from bot.web.page_store import PageReport, PageStore
@@ -150,7 +153,10 @@ def test_what_is_not_there(client, path):
 
 
 class GitHub(BaseHTTPRequestHandler):
-    """Signs `ann` in, who may read octo/secret, and `bob`, who may not."""
+    """Signs `ann` in, who may read octo/secret, and `bob`, who may not. `body` is an answer in
+    place of all others."""
+
+    body = b""
 
     def do_POST(self) -> None:
         said = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
@@ -170,7 +176,7 @@ class GitHub(BaseHTTPRequestHandler):
             self._answer(200 if who == "ann" and self.path == "/repos/octo/secret" else 404, {})
 
     def _answer(self, status: int, data: object) -> None:
-        body = json.dumps(data).encode()
+        body = self.body or json.dumps(data).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -182,13 +188,33 @@ class GitHub(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def guarded(tmp_path):
+    yield from _guarded(tmp_path)
+
+
+def _guarded(folder):
+    with ExitStack() as stack:
+        yield _doors(stack, folder, 1)[0]
+
+
+@pytest.fixture
+def two_doors(tmp_path):
+    with ExitStack() as stack:
+        yield _doors(stack, tmp_path, 2)
+
+
+def _doors(stack, folder, count):
+    """The addresses of so many processes of one service, as far as they share nothing but the
+    database."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), GitHub)
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    stack.callback(server.shutdown)
     address = f"http://127.0.0.1:{server.server_port}"
-    archive, _ = archive_at(tmp_path / "p.sqlite")
+    oauth = OAuth("id", SecretStr("s3cret"), address, address)
+    archive, _ = archive_at(folder / "p.sqlite")
     archive.keep_pull(pull(500, repository="octo/secret", title="Hidden work", private=True))
-    yield from serve(archive, Access(OAuth("id", SecretStr("s3cret"), address, address)))
-    server.shutdown()
+    serving = contextmanager(serve)
+    made = [archive_at(folder / "p.sqlite")[0] for _ in range(count)]
+    return [stack.enter_context(serving(one, Access(oauth, Sessions(one.engine)))) for one in made]
 
 
 def signed_in(
@@ -246,6 +272,105 @@ def test_a_sign_in_ends_in_the_browser_that_began_it(guarded):
     assert old.status_code == 404
 
 
+STATES = ["", "made up", "{state}x", "{state} ", " {state}", "{upper}", "{state}\x00", "\udcff"]
+CODES = ["", "mallory", "ann\x00", "ANN", "a" * 9000]
+BROWSERS = [None, "", "made up", "{browser}x", "{other}", "a" * 3000]
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory):
+    """The same for many who knock."""
+    yield from _guarded(tmp_path_factory.mktemp("door"))
+
+
+@pytest.mark.hostile("logins")
+@pytest.mark.parametrize(
+    ("state", "code", "browser"),
+    [
+        *((state, "ann", "{browser}") for state in STATES),
+        *(("{state}", code, "{browser}") for code in CODES),
+        *(("{state}", "ann", browser) for browser in BROWSERS),
+        *itertools.product(STATES[:4], CODES, BROWSERS[:3]),
+    ],
+)
+def test_no_other_end_of_a_sign_in_lets_anybody_in(door, state, code, browser):
+    with httpx.Client(base_url=door) as began, httpx.Client(base_url=door) as another:
+        location = began.get("/login").headers["location"]
+        another.get("/login")
+        known = parse_qs(urlsplit(location).query)["state"][0]
+        own, other = (one.cookies["specbot_sign_in"] for one in (began, another))
+    said = {"state": known, "upper": known.upper(), "browser": own, "other": other}
+    asked = {"state": state.format(**said), "code": code}
+    cookies = {} if browser is None else {"specbot_sign_in": browser.format(**said)}
+    with httpx.Client(base_url=door, cookies=cookies) as client:
+        answer = client.get(f"/login/back?{urlencode(asked, errors='surrogateescape')}")
+        assert answer.status_code in (404, 400)
+        assert "specbot_session" not in client.cookies
+        assert client.get("/pr/octo/secret/500").status_code == 404
+
+
+@pytest.mark.hostile("logins")
+@pytest.mark.parametrize(
+    "name", ["", "made up", "None", "0", "../x", "a" * 3000, "%00", "a; specbot_session=b", "{}"]
+)
+def test_no_made_up_session_is_anybodys(door, name):
+    headers = {"cookie": f"specbot_session={name}"}
+    assert httpx.get(f"{door}/pr/octo/secret/500", headers=headers).status_code == 404
+    assert "Hidden work" not in httpx.get(door, headers=headers).text
+
+
+@pytest.mark.hostile("logins")
+@pytest.mark.parametrize(
+    "back",
+    [
+        "//evil.example",
+        "///evil.example",
+        "/\\evil.example",
+        "\\\\evil.example",
+        "/\t/evil.example",
+        "/\n/evil.example",
+        "\t//evil.example",
+        " //evil.example",
+        "https://evil.example",
+        "https:evil.example",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "evil.example",
+        "@evil.example",
+        ".evil.example",
+        "/%0d%0aSet-Cookie: a=b",
+        "/\r\nSet-Cookie: a=b",
+        "",
+        "?x",
+        "#x",
+    ],
+)
+def test_a_sign_in_leads_to_no_other_host(door, back):
+    client, answer = signed_in(door, "ann", back)
+    client.close()
+    assert answer.status_code == 303
+    # What browsers make of it: they leave out tabs and line ends, and take `\` for `/`.
+    seen = re.sub(r"[\t\r\n]", "", answer.headers["location"]).replace("\\", "/")
+    assert seen.startswith("/") and not seen.startswith("//")
+    assert all("specbot" in cookie for cookie in answer.headers.get_list("set-cookie"))
+
+
+def test_who_signed_in_at_one_process_is_known_to_the_others(two_doors):
+    """Each request goes to another of them, as behind a balancer."""
+    first, second = two_doors
+    begun = httpx.get(f"{first}/login", params={"back": "/pr/octo/secret/500"})
+    state = parse_qs(urlsplit(begun.headers["location"]).query)["state"][0]
+    back = httpx.get(
+        f"{second}/login/back", params={"state": state, "code": "ann"}, cookies=begun.cookies
+    )
+    assert back.headers["location"] == "/pr/octo/secret/500"
+    private = [f"{door}/pr/octo/secret/500" for door in two_doors]
+    seen = [httpx.get(page, cookies=back.cookies).text for page in private]
+    assert all("Hidden work" in text and "ann" in text for text in seen)
+    httpx.post(f"{first}/logout", cookies=back.cookies)
+    assert [httpx.get(page, cookies=back.cookies).status_code for page in private] == [404, 404]
+
+
 def test_while_github_is_away_or_is_not_github_nobody_is_let_in(guarded, monkeypatch):
     """And nothing breaks."""
     client, _ = signed_in(guarded, "ann")
@@ -256,7 +381,7 @@ def test_while_github_is_away_or_is_not_github_nobody_is_let_in(guarded, monkeyp
     assert client.get("/pr/octo/secret/500").status_code == 200
     for body in (b"<html>", b"[]", b"7"):
         with monkeypatch.context() as broken:
-            broken.setattr("tests.web.test_pages.json.dumps", lambda _, body=body: body.decode())
+            broken.setattr(GitHub, "body", body)
             assert signed_in(guarded, "ann")[1].status_code == 404
 
 
@@ -301,7 +426,7 @@ def test_statistics_say_what_became_of_findings_how_fast_reports_were_and_what_g
         "minutes": 7,
     }
     Records(engine).reserve(GpuRun(**order, at=NOW, run=None, order={}, command=0), 60, 60)
-    for url in serve(archive, Access(None)):
+    for url in serve(archive, Access(None, Sessions(archive.engine))):
         page = httpx.get(f"{url}/stats", headers={"Accept-Language": "en"}).text
     cells = [
         re.findall(r"<td>(?:<[^>]+>)*([^<]*)", row)

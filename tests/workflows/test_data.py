@@ -121,6 +121,7 @@ def test_what_is_old_goes_and_one_repository_goes_whole(configured, capfd):
     assert held()[1] == 0
 
 
+@pytest.mark.hostile("archives")
 @pytest.mark.parametrize("data", [b"", b"no archive", b"\x1f\x8b\x08\x00"])
 def test_what_is_no_backup_is_said_in_a_sentence(configured, capfd, data):
     (configured / "x").write_bytes(data)
@@ -138,6 +139,7 @@ def _archive(name: str, kind: bytes, linked: str) -> bytes:
     return made.getvalue()
 
 
+@pytest.mark.hostile("archives")
 @pytest.mark.parametrize(
     ("name", "kind", "linked"),
     [

@@ -7,9 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
+import time_machine
 
 from bot.db import engine
+from bot.db.deliveries import Store
 from bot.db.engine import begin_to_write, engine_for, put
+from bot.db.rate_limits import WriteLedger
+from bot.github.app import Endpoint
+from bot.jobs.requests import JobRequest
 from tests.workflows.databases import missing, postgres
 
 
@@ -89,3 +94,26 @@ def test_two_who_write_one_new_row_at_once():
         with server.connect() as connection:
             assert connection.execute(sa.select(rows)).all() == [(1, 2.0)]
         server.dispose()
+
+
+@pytest.mark.parametrize("wrong_by", [-3600.0, 3600.0])
+def test_what_processes_wait_for_is_told_by_one_clock(wrong_by):
+    """One of two workers has a clock that is an hour wrong."""
+    if why := missing():
+        pytest.skip(why)
+    with postgres() as url:
+        store = Store(url)
+        ledger = WriteLedger(store.engine, Endpoint(gap=0.0, hourly=8))
+        store.heartbeat("right")
+        assert [ledger.reserve(1, None, 2.0) < 1 for _ in range(9)] == [True] * 8 + [False]
+        with time_machine.travel(time.time() + wrong_by, tick=True):
+            assert store.claim_stale_workers(30, "wrong") == []
+            assert 3500 < ledger.reserve(1, None, 2.0) <= 3600
+            store.heartbeat("wrong")
+            store.enqueue(JobRequest("closed", "reviews", "later", ({},), delay=60.0))
+        assert store.claim_stale_workers(30, "right") == []
+        assert store.claim_stale_workers(-1, "right") == ["wrong"]
+        (later,) = store.client.list_workflows(workflow_ids=["later"])
+        assert later.delay_until_epoch_ms is not None
+        assert 30 < later.delay_until_epoch_ms / 1000 - store.now() <= 60
+        store.close()

@@ -101,6 +101,7 @@ def test_comments_that_are_no_commands(live, engine, victim):
     assert [c.reactions for c in victim.comments[: len(BODIES)]] == [[]] * len(BODIES)
 
 
+@pytest.mark.hostile("logins")
 @pytest.mark.parametrize("who", ["mallory", "triager", "eve", "nobody-ever-saw"])
 def test_who_may_not_write_starts_nothing(live, engine, victim, who):
     engine.roles.setdefault(who, "none")
@@ -202,6 +203,7 @@ FORGERIES: dict[str, Callable[[Bot], int]] = {
 }
 
 
+@pytest.mark.hostile("webhooks")
 @pytest.mark.parametrize("what", FORGERIES)
 def test_a_signature_that_is_none(live, running, what):
     assert FORGERIES[what](running) == 401
@@ -220,6 +222,7 @@ MALFORMED = {
 }
 
 
+@pytest.mark.hostile("webhooks")
 @pytest.mark.parametrize("what", MALFORMED)
 def test_signed_and_malformed(live, running, what):
     assert signed(running, MALFORMED[what]) == 400

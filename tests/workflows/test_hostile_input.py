@@ -76,6 +76,7 @@ NO_COMMAND = {
 }
 
 
+@pytest.mark.hostile("commands")
 @pytest.mark.parametrize("what", NO_COMMAND)
 def test_no_command_comes_of(what):
     order = HANDLERS["issue_comment"]("guid", NO_COMMAND[what])
@@ -107,6 +108,7 @@ SILENT = {
 }
 
 
+@pytest.mark.hostile("commands")
 @pytest.mark.parametrize("what", SILENT)
 def test_no_page_is_renewed_by(what):
     assert (order := HANDLERS["issue_comment"]("guid", SILENT[what])) is None, order
@@ -141,6 +143,7 @@ ODD: list[Any] = [
 ]
 
 
+@pytest.mark.hostile("webhooks")
 @pytest.mark.parametrize("event", sorted(HANDLERS))
 @pytest.mark.parametrize(
     "key", ["action", "issue", "comment", "repository", "installation", "sender", "workflow_run"]
@@ -195,6 +198,7 @@ def alive(text: str) -> str:
     return _CODE.sub("", text)
 
 
+@pytest.mark.hostile("commands")
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_nothing_foreign_lives_in_an_answer(text, language):
@@ -215,6 +219,7 @@ def test_nothing_foreign_lives_in_an_answer(text, language):
         assert "\u202e" not in one and "\x1b" not in one
 
 
+@pytest.mark.hostile("commands")
 @pytest.mark.parametrize("text", HOSTILE)
 def test_the_answer_quotes_its_command_as_code(text):
     order = CommentJob("o", 1, 2, "octo/engine", 3, 11, "", "ada", 7, [["re-run", text]], 0)
@@ -251,6 +256,7 @@ BAD_ARGUMENTS = [
 ]
 
 
+@pytest.mark.hostile("commands")
 @pytest.mark.parametrize("text", BAD_ARGUMENTS)
 def test_arguments_of_kernels_that_are_refused(text):
     with pytest.raises(Refusal):
@@ -294,11 +300,13 @@ PEOPLE = [
 ]
 
 
+@pytest.mark.hostile("logins")
 @pytest.mark.parametrize(("answer", "wanted"), PEOPLE, ids=repr)
 def test_who_may(answer, wanted):
     assert permission_of(Told(answer), "octo/engine", "ada", 7) is wanted  # type: ignore[arg-type]
 
 
+@pytest.mark.hostile("logins")
 @pytest.mark.parametrize(
     "error",
     [RateLimited(403, ""), UncertainWrite(0, ""), GitHubError(502, ""), GitHubError(0, "")],
@@ -309,6 +317,7 @@ def test_nobody_may_while_github_does_not_say(error):
         permission_of(Told(error), "octo/engine", "ada", 7)  # type: ignore[arg-type]
 
 
+@pytest.mark.hostile("logins")
 @pytest.mark.parametrize("login", ["../../user", "a/b", "a?x=1", "a#b", "a%2fb", "a b", "[bot]"])
 def test_a_login_is_one_part_of_a_path(login):
     told = Told({"permission": "read", "user": {"id": 7}})
@@ -339,6 +348,7 @@ def test_secrets_in_what_github_says_are_not_said_on(secret):
             assert part not in redact(f"GitHub said {secret} and more"), part
 
 
+@pytest.mark.hostile("names")
 @pytest.mark.parametrize(
     "word", ["", "x" * 500, "[", "(", ".*", "\\", "单元", "🙂" * 100, "a" * 255]
 )

@@ -133,6 +133,7 @@ BAD = {
 }
 
 
+@pytest.mark.hostile("archives")
 @pytest.mark.parametrize("what", BAD)
 def test_results_that_are_refused(what):
     found = kernel_result.judge_run(RUN, BAD[what], WORDS, Path("none"))
@@ -160,6 +161,7 @@ ELSEWHERE = [
 ]
 
 
+@pytest.mark.hostile("archives")
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_names_that_lead_elsewhere_are_not_read(name):
     try:

@@ -162,8 +162,8 @@ def test_a_moment_is_kept_for_who_waits(writes):
 
 def test_what_a_wrong_clock_wrote_delays_nobody_once_it_is_right(writes, monkeypatch):
     now = time.time()
-    clock = SimpleNamespace(time=lambda: now + HOUR, sleep=time.sleep)
-    monkeypatch.setattr("bot.db.rate_limits.time", clock)
+    clock = SimpleNamespace(time=lambda: now + HOUR, monotonic=time.monotonic)
+    monkeypatch.setattr("bot.db.engine.time", clock)
     # Three are sent, one waits for an hour.
     assert [writes.reserve(1, None, 2.0) <= 0.0 for _ in range(3)] == [True] * 3
     assert writes.reserve(1, "waits", 2.0) == pytest.approx(HOUR)

@@ -142,7 +142,7 @@ def test_a_new_database_has_what_an_upgraded_one_has(engine):
 
 def declared() -> list[sa.MetaData]:
     from bot.ci import history, line_history
-    from bot.db import commands, deliveries, rate_limits, redeliveries, repositories
+    from bot.db import commands, deliveries, rate_limits, redeliveries, repositories, sessions
     from bot.web import ci_grid, page_store, rule_stats
 
     modules = (
@@ -153,6 +153,7 @@ def declared() -> list[sa.MetaData]:
         rate_limits,
         redeliveries,
         repositories,
+        sessions,
         ci_grid,
         page_store,
         rule_stats,

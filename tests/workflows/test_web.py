@@ -155,6 +155,7 @@ def test_what_is_too_large_is_not_read_to_its_end(web, store):
     assert orders(store) == []
 
 
+@pytest.mark.hostile("webhooks")
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 90_000, b'{"a":' * 15_000]
 )

@@ -48,7 +48,7 @@ def _wait_for_report(task: Task, author: int) -> None:
         time.sleep(0.25)
     is_running = store.is_running(request.id)
     (workflow,) = store.client.list_workflows(workflow_ids=[request.id])
-    waited = time.time() - (workflow.created_at or 0) / 1000
+    waited = store.now() - (workflow.created_at or 0) / 1000
     if is_running and waited > _PATIENCE:
         raise Refusal("ci-waits")
     if is_running:

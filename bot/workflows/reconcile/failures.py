@@ -8,7 +8,6 @@ effect, and what is marked on GitHub bears the job's own id, which stays.
 from __future__ import annotations
 
 import re
-import time
 from datetime import UTC, datetime
 
 import structlog
@@ -30,7 +29,8 @@ _ATTEMPT = re.compile(r"^(?P<first>.*)~(?P<number>\d+)$", re.S)
 
 def order_again(context: ServiceContext) -> None:
     """Order anew what ended in an error, and count what was given up."""
-    since = datetime.fromtimestamp(time.time() - _WINDOW, UTC).isoformat()
+    now = context.store.now()
+    since = datetime.fromtimestamp(now - _WINDOW, UTC).isoformat()
     client = context.store.client
     failed = client.list_workflows(status=_ENDED_BADLY, start_time=since, load_output=False)
     given_up = 0
@@ -38,7 +38,7 @@ def order_again(context: ServiceContext) -> None:
         first, attempt = _attempt_in(workflow.workflow_id)
         if attempt >= _MOST_ATTEMPTS:
             given_up += 1
-        elif _is_due(workflow, attempt):
+        elif _is_due(workflow, attempt, now):
             _order(context, workflow, f"{first}~{attempt + 1}")
     metrics.GIVEN_UP.set(given_up)
 
@@ -49,10 +49,10 @@ def _attempt_in(workflow_id: str) -> tuple[str, int]:
     return (again["first"], int(again["number"])) if again else (workflow_id, 0)
 
 
-def _is_due(workflow: WorkflowStatus, attempt: int) -> bool:
+def _is_due(workflow: WorkflowStatus, attempt: int, now: float) -> bool:
     ended = (workflow.updated_at or 0) / 1000
     wait = _FIRST_WAIT * float(4**attempt)
-    return time.time() - ended > wait
+    return now - ended > wait
 
 
 def _order(context: ServiceContext, workflow: WorkflowStatus, new_id: str) -> None:

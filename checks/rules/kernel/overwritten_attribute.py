@@ -21,7 +21,8 @@ self.logprobs = False                # was there before
 ## Known limits
 
 Values that only say that there is none yet (`None`, `[]`, `Thing()`) may be overwritten. What a
-method that is called in between reads is not seen.
+method that is called in between reads is not seen. Two expressions that the change wrote both are
+for the pedantic persona: they are mostly copied from elsewhere, and nobody misses the first.
 """
 
 from __future__ import annotations
@@ -129,6 +130,10 @@ def _is_named_between(name: str, first: Assign, later: Assign, changed: ChangedF
     return start <= end and has_word(changed.unit.text(start, end), name)
 
 
+def _wrote_both(first: Assign, later: Assign, changed: ChangedFunction) -> bool:
+    return all(changed.touched(stmt.line, stmt.end_line) for stmt in (first, later))
+
+
 def _finding(name: str, first: Assign, later: Assign, changed: ChangedFunction) -> Finding:
     # Another expression may build on the first value in a way that is not seen here.
     is_constant = isinstance(later.value, E.Const)
@@ -143,4 +148,5 @@ def _finding(name: str, first: Assign, later: Assign, changed: ChangedFunction) 
         symbol=changed.head.qualname,
         subject=name,
         related=(Related(place, Message("set-before", {})),),
+        pedantic=not is_constant and _wrote_both(first, later, changed),
     )

@@ -11,6 +11,7 @@ WIDTH, SEED, ORDER, VALUE = "width", "seed", "order", "value"
 
 _CONCERNING = ("logprob", "log_prob", "topk", "top_k", "seed")
 # The prompt's own logprobs are no part of what the tests store.
+_OF_PROMPT = re.compile(r"(?i)prompt_log_?prob")
 _LOGPROB = re.compile(r"(?i)^(?!.*prompt_log_?prob).*log_?prob")
 _WIDTH = re.compile(
     r"(?i)^(max|num|n|top)_?(num_?|top_?)?log_?probs?$"
@@ -51,6 +52,8 @@ def kind_of_statement(
 
     `targets` are the names that it sets, `calls` those that it calls.
     """
+    if _OF_PROMPT.search(function.name):
+        return None
     nearby = is_logprob_function(function)
     for name in targets:
         if _WIDTH.search(name) and (nearby or is_about_logprobs(name)):

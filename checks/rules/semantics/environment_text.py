@@ -40,6 +40,7 @@ from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Severity
 from checks.lang.ir.source_file import SourceFile
+from checks.lang.python.text import REFUSED
 from checks.rules.semantics._environment import TextFault, text_faults
 
 ID = "semantics.environment-text"
@@ -56,10 +57,10 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         if not _READS.search(text):
             continue
         try:
-            tree = ast.parse(text)
-        except (SyntaxError, ValueError):
+            faults = list(text_faults(ast.parse(text)))
+        except REFUSED:
             continue
-        for fault in text_faults(tree):
+        for fault in faults:
             if _is_new(fault, unit, change):
                 yield _finding(fault, unit)
 

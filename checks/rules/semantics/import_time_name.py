@@ -26,7 +26,8 @@ class Tower:
 ## Known limits
 
 What a condition around the reading says is not compared with the one around the import, so that
-only what stands under no condition is looked at. From Python 3.14 on annotations are not evaluated.
+only what stands under no condition is looked at. A file that the product imports only where the
+name is bound is left out. From Python 3.14 on annotations are not evaluated.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ from checks.core.change import ChangeSet
 from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.domain.keys import product_files
+from checks.domain.source_search import imports_from
 from checks.lang.ir.source_file import SourceFile
+from checks.lang.python.text import REFUSED
 from checks.rules.semantics._import_time import PossibleBinding, names_needed, possible_bindings
 
 ID = "semantics.import-time-name"
@@ -55,17 +59,44 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         told: set[str] = set()
         for binding, line in needed:
             cause = binding.condition or binding.name
-            if binding.name not in known and cause not in told:
-                told.add(cause)
+            if binding.name in known or cause in told:
+                continue
+            told.add(cause)
+            if not _is_imported_under(binding.condition, unit, change, config):
                 yield _finding(binding, line, unit)
 
 
-def _uncertain_names(unit: SourceFile) -> list[tuple[PossibleBinding, int]]:
-    """(binding, line of the reading) of each name that the import may lack."""
+def _is_imported_under(condition: str, unit: SourceFile, change: ChangeSet, config: Config) -> bool:
+    """Whether the product imports this file, and only where the condition holds."""
+    if not condition:
+        return False
+    stem = unit.path.rpartition("/")[2].removesuffix(".py")
+    guards: list[str] = []
+    for path in product_files(stem, change, config):
+        other = change.unit(path)
+        if other is not None and path != unit.path:
+            guards += [item.guard for item in imports_from(unit.path, other)]
+    return bool(guards) and all(condition in _as_unparsed(guard) for guard in guards)
+
+
+def _as_unparsed(guard: str) -> str:
+    """A condition with the quotes and spaces of `ast.unparse`."""
     try:
-        tree = ast.parse("\n".join(unit.lines))
-    except (SyntaxError, ValueError):
+        return ast.unparse(ast.parse(guard, mode="eval"))
+    except SyntaxError:
+        return guard
+
+
+def _uncertain_names(unit: SourceFile) -> list[tuple[PossibleBinding, int]]:
+    """(binding, line of the reading) of each name that the import may lack; none where the code is
+    too deep to be walked."""
+    try:
+        return _needed(ast.parse("\n".join(unit.lines)))
+    except REFUSED:
         return []
+
+
+def _needed(tree: ast.Module) -> list[tuple[PossibleBinding, int]]:
     possible = possible_bindings(tree)
     if not possible:
         return []

@@ -37,6 +37,7 @@ from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Severity
 from checks.lang.ir.source_file import SourceFile
+from checks.lang.python.text import REFUSED
 
 ID = "semantics.undefined-name"
 
@@ -59,11 +60,15 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _undefined_names(unit: SourceFile) -> list[tuple[str, int]]:
-    """(name, line) of each use of a name that nothing binds; none where that is not certain."""
+    """(name, line) of each use of a name that nothing binds; none where that is not certain, or the
+    code is too deep to be walked."""
     try:
-        tree = ast.parse("\n".join(unit.lines))
-    except (SyntaxError, ValueError):
+        return _unbound(ast.parse("\n".join(unit.lines)), unit)
+    except REFUSED:
         return []
+
+
+def _unbound(tree: ast.Module, unit: SourceFile) -> list[tuple[str, int]]:
     lazy = any((item.module, item.name) == _LAZY_ANNOTATIONS for item in unit.imports)
     ignored = set(_unevaluated_lines(tree, in_function=False, never=lazy))
     bound = _bound_otherwise(tree, unit)

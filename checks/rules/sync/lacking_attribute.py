@@ -25,8 +25,10 @@ def backup(pool: Pool):
 
 ## Known limits
 
-As for `sync.unset-attribute`; and the classes must have no decorators but those of data classes,
-which may add attributes. An attribute of `self` must get its value in the class that reads it.
+As for `sync.unset-attribute`; a field or parameter under whose name the tree also keeps an object
+of a class that does have the attribute is left out, whatever its annotation says; and the classes
+must have no decorators but those of data classes, which may add attributes. An attribute of `self`
+must get its value in the class that reads it.
 """
 
 from __future__ import annotations
@@ -59,6 +61,8 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         for read, line, scope in _new_reads(changed):
             owner = _class_of(read.base, scope, change)
             if owner is None or (owner.cls.name, read.name) in reported:
+                continue
+            if _may_be_another(read, owner, changed, change):
                 continue
             if Attributes.of_change(change).certainly_lacks(owner, read.name):
                 reported.add((owner.cls.name, read.name))
@@ -119,6 +123,29 @@ def _is_made_here(base: E.Expr, scope: Scope) -> bool:
             return _is_made_here(outer, scope)
         case _:
             return True
+
+
+def _may_be_another(
+    read: E.Attr, owner: ClassRef, changed: ChangedFunction, change: ChangeSet
+) -> bool:
+    """Whether the tree makes an object of another class, which has the attribute, under the name of
+    this field or parameter: its annotation may be less than the truth (sgl-project/sglang#10074,
+    where a router stands for the manager)."""
+    name = (E.dotted(read.base) or "").rpartition(".")[2]
+    is_field = isinstance(read.base, E.Attr)
+    if not name or not (is_field or name in {p.name for p in changed.head.params}):
+        return False
+    classes, attributes = Classes.of_change(change), Attributes.of_change(change)
+    made = re.compile(rf"(?<!\w){name}\s*(?::[^=]+)?=\s*([A-Z]\w*)\(")
+    for match in change.head.find(name, "python"):
+        found = made.search(match.text)
+        unit = change.unit(match.path) if found else None
+        if found is None or unit is None or found[1] == owner.cls.name:
+            continue
+        other = classes.named(found[1], unit)
+        if other is not None and not attributes.certainly_lacks(other, read.name):
+            return True
+    return False
 
 
 def _is_decorated(ref: ClassRef) -> bool:
