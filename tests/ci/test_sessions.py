@@ -229,6 +229,17 @@ def test_the_error_is_what_the_framework_says_of_the_test(log, error):
     assert found[0].error == error
 
 
+def test_what_stands_below_a_list_tells_nothing_of_its_tests():
+    log = (
+        "  1 failing\n\n  1) drafts accept:\n     Error: no\n      at f (a.js:3:5)\n\n"
+        "npm error code 1\ncurl: (28) Operation timed out\n  2) is no test\n"
+    )
+    found = failing_tests(log)
+    assert {test: failure.category for test, failure in found.items()} == {
+        "drafts accept": Category.TEST_FAILURE
+    }
+
+
 def test_what_is_known_of_the_job_comes_before_a_list_that_only_names():
     log = (
         "RuntimeError: CUDA error: an illegal memory access was encountered\n"
