@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +20,37 @@ from kernels.emulator.library import HostTensor, Value
 _LARGEST = 64 << 20
 _LARGEST_OF_ALL = 128 << 20
 _MOST = 40
+# The case that runs.
+_OF_PYTEST = "PYTEST_CURRENT_TEST"
 
 
 @dataclass(frozen=True)
 class Call:
     """The arguments of one call; no names are known of a plain function's parameters.
 
-    `is_shown` says that a test made just this call.
+    `is_shown` says that a test made just this call; `settings` are the environment variables that
+    it had set for it.
     """
 
     op: str
     parameters: tuple[str, ...]
     values: list[Value]
     is_shown: bool = True
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @contextmanager
+    def with_settings(self) -> Iterator[None]:
+        """Within it the environment is that of the call."""
+        before = {name: os.environ.get(name) for name in self.settings}
+        os.environ.update(self.settings)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
 
 
 class Recorder:
@@ -45,6 +65,7 @@ class Recorder:
         self._counts: dict[str, int] = {}
         self._sizes: dict[str, int] = {}
         self._seen: set[str] = set()
+        self._environment = dict(os.environ)
         folder.mkdir(parents=True, exist_ok=True)
 
     def record(self, name: str, values: Sequence[Value], number: int) -> None:
@@ -59,16 +80,25 @@ class Recorder:
             return
         arrays: dict[str, np.ndarray] = {}
         described = [_describe(value, f"{i}", arrays) for i, value in enumerate(kept)]
-        digest = _digest(name, described, arrays)
+        settings = self._settings()
+        digest = _digest(name, [described, settings], arrays)
         if digest in self._seen:
             return
         self._seen.add(digest)
         self._counts[name] = count + 1
         self._sizes[name] = sum_of_sizes
         call = {"op": name, "parameters": self._parameters(name), "arguments": described}
-        call["is_shown"] = is_shown
+        call |= {"is_shown": is_shown, "settings": settings}
         arrays["call"] = np.frombuffer(json.dumps(call).encode(), np.uint8)
         np.savez(self._folder / f"{name}-{count:03}.npz", **arrays)
+
+    def _settings(self) -> dict[str, str]:
+        """What the test has set in the environment, which an op may read."""
+        return {
+            name: value
+            for name, value in os.environ.items()
+            if name != _OF_PYTEST and self._environment.get(name) != value
+        }
 
 
 def load_call(path: Path) -> Call:
@@ -76,7 +106,8 @@ def load_call(path: Path) -> Call:
     with np.load(path, allow_pickle=False) as file:
         call = json.loads(file["call"].tobytes())
         values = [_restore(item, file) for item in call["arguments"]]
-        return Call(call["op"], tuple(call["parameters"]), values, call["is_shown"])
+        names = tuple(call["parameters"])
+        return Call(call["op"], names, values, call["is_shown"], call["settings"])
 
 
 def _describe(value: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
