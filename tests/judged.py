@@ -18,7 +18,11 @@ from checks.core.rule_ids import former_id
 ROOT = Path(__file__).resolve().parent.parent
 JUDGED = ROOT / "bench/judged.jsonl"
 # Findings on commits by chance; each has all that was read of its samples.
-SAMPLES = ("bench/judged-2026-11-23.json", "bench/judged-2026-11-25.json")
+SAMPLES = (
+    "bench/judged-2026-11-23.json",
+    "bench/judged-2026-11-25.json",
+    "bench/judged-2026-11-26.json",
+)
 COUNTS = ROOT / "checks/evaluation/judged.toml"
 # A trivial finding is true: the code bears it out, though nobody would act on it.
 _VERDICTS = {"useful": "true", "trivial": "true"}

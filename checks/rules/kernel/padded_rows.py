@@ -176,6 +176,7 @@ def _factors(rows: E.Expr) -> list[str]:
 def _users(grown: list[GrownTensor], changed: ChangedFunction) -> tuple[str, list[str]]:
     """The first function that is called for its effect on the tensors, and those that read them."""
     filler, takers = "", list[str]()
+    filled: tuple[E.Expr, ...] = ()
     made = [g.guards for g in changed.statements if any(g.stmt is t.stmt for t in grown)]
     names = {tensor.name for tensor in grown}
     for guarded in changed.statements:
@@ -189,7 +190,9 @@ def _users(grown: list[GrownTensor], changed: ChangedFunction) -> tuple[str, lis
                 continue
             called = E.callee(e)
             if isinstance(stmt, ExprStmt) and not filler:
-                filler = called
+                filler, filled = called, guarded.guards
+            elif _exclude_each_other(filled, guarded.guards):
+                continue
             elif filler and called not in (*takers, "print") and not _gets_row_starts(e):
                 takers.append(called)
     return filler, takers
