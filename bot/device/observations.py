@@ -233,6 +233,7 @@ def replayed(
                 inputs=event["inputs"],
                 expected=expected,
                 got=got,
+                certain=bool(event["is_shown"]),
             )
         )
     return facts

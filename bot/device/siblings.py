@@ -119,6 +119,8 @@ def _sibling_result(item: OpCopy, result: JobResult, left_out: Sequence[str]) ->
     partly = [event for event in by_agreement[AGREES] if event["why"]]
     reasons = [str(event["why"]) for event in (*by_agreement[NOT_COMPARED], *partly)]
     reasons += [f"{call}: the process died" for call in left_out]
+    for declared, stand_in in dict(end.get("stand_ins", {})).items():
+        reasons.append(f"{declared} is defined nowhere: {stand_in} stands for it")
     why = str(end.get("why", "")) or _unfinished(result)
     return SiblingResult(
         item.op,
@@ -178,7 +180,7 @@ def parted(
         recorded = _recorded(result, earlier)
         varied = [] if recorded else _varied(result, earlier)
         for event in sorted([*recorded, *varied], key=lambda event: int(event["size"]))[:1]:
-            certain = bool(recorded) and earlier is not None and not event.get("borrowed")
+            certain = bool(recorded) and earlier is not None and event["is_shown"]
             facts.append(_fact(witness, copies[result.op, result.copy], event, certain=certain))
     return facts
 

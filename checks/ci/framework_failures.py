@@ -153,7 +153,7 @@ def _items(lines: tuple[LogLine, ...], form: TestForm) -> Iterator[SessionFailur
         if compiled(form.items).match(line.text):
             starts.append(index)
     for start, following in pairwise([*starts, end]):
-        told = lines[start:following]
+        told = lines[start : min(following, start + 1 + form.after)]
         said = _said(told, form)
         yield SessionFailure(_name(told, form), said, told if form.tells else (), told[0])
 

@@ -141,7 +141,7 @@ def _from_summary(stream: BinaryIO, results: list[_Result]) -> Iterator[SessionF
 
 def _results(sightings: Sightings) -> Iterator[_Result]:
     for line in sightings.get("test-result", ()):
-        summary = _RESULT.match(line.text)
+        summary = _RESULT.match(line.text.lstrip())
         if summary is not None:
             message = summary["message"] or ""
             crashed = _CRASHED.match(message)

@@ -15,20 +15,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kernels.emulator.compiler import (
-    Build,
-    NoCompiler,
-    Variant,
-    Workshop,
-    build_all,
-    build_runtime,
-    build_texts,
-    find_toolchain,
-)
+from kernels.emulator.builds import build_all, build_texts
+from kernels.emulator.compiler import Build, Workshop, build_runtime
 from kernels.emulator.discovery import hardware_of, tests_of
 from kernels.emulator.events import Events
 from kernels.emulator.extensions import extensions_of
 from kernels.emulator.importers import tests_of_extensions
+from kernels.emulator.toolchain import NoCompiler, Variant, find_toolchain
 from kernels.emulator.wrappers import wrappers_of
 
 _PRELOADED = "SPECBOT_EMULATOR_PRELOADED"

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import re
-import subprocess
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from kernels.emulator.loading import Loader
 
 Array = npt.NDArray[np.generic]
 
@@ -90,15 +87,12 @@ class Observations:
     barriers: tuple[str, ...]
 
 
-_UNDEFINED = re.compile(r"undefined symbol: (\w+)")
-
-
 class Library:
     """The runtime and the libraries of sources, loaded into this process.
 
     Only those are loaded that register one of `wanted`, and those that they need: what is loaded
     runs, and another source's trouble is not this op's. Libraries with ops of one name, for two
-    kinds of hardware, are told apart by a `prefix`.
+    kinds of hardware, are told apart by a `prefix`. `namesakes` is the `Loader`'s.
     """
 
     def __init__(
@@ -107,17 +101,17 @@ class Library:
         libraries: Mapping[Path, set[str]],
         wanted: set[str],
         prefix: str = "",
+        *,
+        namesakes: bool = False,
     ) -> None:
         self._prefix = prefix
-        self._mode = os.RTLD_NOW | os.RTLD_GLOBAL
-        self._runtime = ctypes.CDLL(str(runtime), mode=self._mode)
-        self._loaded: dict[Path, ctypes.CDLL] = {}
-        self._pending: set[Path] = set()
         self._libraries = libraries
+        self._loader = Loader(libraries, namesakes=namesakes)
+        self._runtime = self._loader.load(runtime)
         self._runtime.emulator_register_with(prefix.encode())
         for path, ops in libraries.items():
             if ops & wanted:
-                self._load(path)
+                self._loader.load(path)
         for name in ("emulator_ops", "emulator_error", "emulator_observations"):
             getattr(self._runtime, name).restype = ctypes.c_char_p
         for name in ("emulator_result_rank", "emulator_result_integer"):
@@ -128,36 +122,10 @@ class Library:
     def load_op(self, op: str) -> bool:
         """Load the library that registers an op, unless it is there. False where none does."""
         for path, ops in self._libraries.items():
-            if op in ops and path not in self._loaded:
-                self._load(path)
+            if op in ops and not self._loader.has(path):
+                self._loader.load(path)
                 return True
         return False
-
-    def _load(self, path: Path) -> None:
-        """Load a library; one that lacks a symbol gets the libraries that may have it first."""
-        tried: set[str] = set()
-        while path not in self._loaded:
-            try:
-                self._loaded[path] = ctypes.CDLL(str(path), mode=self._mode)
-            except OSError as error:
-                missing = _UNDEFINED.search(str(error))
-                if missing is None or missing[1] in tried:
-                    raise
-                tried.add(missing[1])
-                self._load_definition(missing[1], path)
-
-    def _load_definition(self, symbol: str, wanting: Path) -> None:
-        """Load the library that defines a symbol, and before it those that it needs itself."""
-        for path in self._libraries:
-            if path in self._loaded or path == wanting or path in self._pending:
-                continue
-            if not _defines(path, symbol):
-                continue
-            self._pending.add(path)
-            with suppress(OSError):
-                self._load(path)
-            self._pending.discard(path)
-            return
 
     def ops(self) -> dict[str, OpSignature]:
         """Every op by name; no parameters are known of a plain function."""
@@ -186,6 +154,10 @@ class Library:
         """The order of threads for ops that are not called from here."""
         self._runtime.emulator_set_seed(ctypes.c_uint64(seed))
 
+    def stand_ins(self) -> dict[str, str]:
+        """The functions of another namespace that stand for what is declared and not defined."""
+        return self._loader.stand_ins
+
     def observations(self) -> Observations:
         """What was seen since this was asked before."""
         launches, *barriers = self._runtime.emulator_observations().decode().splitlines()
@@ -206,51 +178,6 @@ class Library:
         array: Array = np.empty(shape, _STORAGE.get(dtype, dtype))
         self._runtime.emulator_result_copy(index, ctypes.c_void_p(array.ctypes.data))
         return HostTensor(array, dtype)
-
-
-class Ops(Protocol):
-    """What has ops that can be called."""
-
-    def ops(self) -> dict[str, OpSignature]:
-        """Every op by name."""
-
-    def call(self, name: str, values: Sequence[Value], seed: int = 0) -> list[Value]:
-        """The results of an op under the schedule `seed`. Raises `OpError`."""
-
-
-def load_library(job: dict[str, Any]) -> Library:
-    """The libraries that a job names, those that register its ops."""
-    libraries = {Path(path): set(names) for path, names in job["libraries"].items()}
-    return Library(Path(job["runtime"]), libraries, set(job["ops"]))
-
-
-def load_ops(
-    runtime: str,
-    libraries: Mapping[str, Sequence[str]],
-    modules: Collection[str],
-    wanted: set[str],
-    prefix: str = "",
-) -> Ops:
-    """The ops in `libraries` that are `wanted`; those in `modules` are pybind modules."""
-    plain = {Path(path): set(ops) for path, ops in libraries.items() if path not in modules}
-    library = Library(Path(runtime), plain, wanted, prefix)
-    own = {path: ops for path, ops in libraries.items() if path in modules and wanted & set(ops)}
-    if not own:
-        return library
-    # It imports PyTorch, which other ops do without.
-    from kernels.emulator.torch_calls import ModuleOps
-
-    return ModuleOps(library, own)
-
-
-def _defines(path: Path, symbol: str) -> bool:
-    """Whether a library defines a symbol; one that only names it needs it too."""
-    if symbol.encode() not in path.read_bytes():
-        return False
-    said = subprocess.run(
-        ["nm", "-D", "--defined-only", str(path)], capture_output=True, text=True, check=False
-    )
-    return any(line.split()[-1:] == [symbol] for line in said.stdout.splitlines())
 
 
 def _pack(values: Sequence[object], keep: list[object]) -> ctypes.Array[_Argument]:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from kernels.emulator.events import Events
-from kernels.emulator.library import HostTensor, OpError, Ops, Value, load_ops
+from kernels.emulator.job_ops import Ops, load_ops
+from kernels.emulator.library import HostTensor, OpError, Value
 from kernels.emulator.recording import Call, load_call
 
 # What a shown value has at most.
@@ -43,14 +44,14 @@ def run_replay(job: dict[str, Any]) -> None:
     results.mkdir(parents=True, exist_ok=True)
     for path in sorted(Path(job["calls"]).glob("*.npz")):
         call = load_call(path)
-        op, values = call.op, call.values
+        op = call.op
         if op not in known:
             continue
         events.write({"event": "call", "op": op, "call": path.name})
-        first = make_call(library, op, values, job["seeds"][0])
+        first = make_call(library, call, job["seeds"][0])
         _save(results / path.name, first)
         for seed in job["seeds"][1:]:
-            other = make_call(library, op, values, seed)
+            other = make_call(library, call, seed)
             difference = compare(first, other, job["seeds"][0], seed)
             if difference:
                 events.write(_event("race", call, difference, seed, path.name))
@@ -64,11 +65,12 @@ def run_replay(job: dict[str, Any]) -> None:
     events.write({"event": "end"})
 
 
-def make_call(library: Ops, op: str, values: Sequence[Value], seed: int) -> Outcome:
+def make_call(library: Ops, call: Call, seed: int) -> Outcome:
     """Call the op on a copy of the arguments."""
-    own = own_copy(values)
+    own = own_copy(call.values)
     try:
-        results = library.call(op, own, seed)
+        with call.with_settings():
+            results = library.call(call.op, own, seed)
     except OpError as error:
         return Outcome([], str(error))
     tensors = [value for value in results if isinstance(value, HostTensor)]
@@ -180,6 +182,7 @@ def _event(kind: str, call: Call, difference: str, seed: int, name: str) -> dict
         "difference": difference,
         "seed": seed,
         "call": name,
+        "is_shown": call.is_shown,
         "size": size_of(call.values),
         "inputs": show_inputs(call),
     }
@@ -191,9 +194,11 @@ def size_of(values: Sequence[Value]) -> int:
 
 
 def show_inputs(call: Call) -> list[list[str]]:
-    """The arguments as a table: each parameter's name, or its number, and its value."""
+    """The arguments as a table: each parameter's name, or its number, and its value; and what was
+    set in the environment."""
     names = call.parameters or tuple(str(number) for number in range(len(call.values)))
-    return [[name, show(value)] for name, value in zip(names, call.values, strict=False)]
+    shown = [[name, show(value)] for name, value in zip(names, call.values, strict=False)]
+    return shown + [list(setting) for setting in call.settings.items()]
 
 
 def show(value: Any) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels.emulator.events import Events
-from kernels.emulator.library import Ops, load_ops
+from kernels.emulator.job_ops import load_ops
 from kernels.emulator.recording import Call, load_call
 from kernels.emulator.replaying import show_inputs, size_of
 from kernels.emulator.siblings import Agreement, Comparison, Pair
@@ -33,7 +33,7 @@ def run_siblings(job: dict[str, Any]) -> None:
         events.write({"event": "call", "call": path.name})
         comparison = pair.compare(call)
         counts[comparison.agreement] += 1
-        events.write(_event(comparison, path.name, borrowed=call.op != job["op"]))
+        events.write(_event(comparison, path.name, job["op"]))
         if comparison.agreement is not Agreement.NOT_COMPARED:
             calls.append(call)
     varied: Counter[str] = Counter()
@@ -41,12 +41,16 @@ def run_siblings(job: dict[str, Any]) -> None:
         events.write({"event": "call", "call": ""})
         found = find_difference(pair, calls, job["variations"], varied)
         if found is not None:
-            events.write(_event(found, "", borrowed=False))
-    events.write({"event": "end", "why": "", "counts": counts, "varied": varied})
+            events.write(_event(found, "", job["op"]))
+    end = {"event": "end", "why": "", "counts": counts, "varied": varied}
+    events.write(end | {"stand_ins": pair.stand_ins})
 
 
 def _pair(job: dict[str, Any]) -> Pair:
-    own, copy_of_it = _library(job, "libraries", "own/"), _library(job, "copy", "copy/")
+    own = load_ops(job["runtime"], job["libraries"], job["modules"], {job["op"]}, "own/")
+    copy_of_it = load_ops(
+        job["runtime"], job["copy"], job["modules"], {job["op"]}, "copy/", namesakes=True
+    )
     texts = [
         [Path(path).read_text("utf-8", "replace") for path in job["texts"][side]]
         for side in ("own", "copy")
@@ -71,11 +75,7 @@ def _calls_for(job: dict[str, Any], pair: Pair) -> Iterator[tuple[Path, Call]]:
             yield path, call
 
 
-def _library(job: dict[str, Any], name: str, prefix: str) -> Ops:
-    return load_ops(job["runtime"], job[name], job["modules"], {job["op"]}, prefix)
-
-
-def _event(comparison: Comparison, name: str, *, borrowed: bool) -> dict[str, Any]:
+def _event(comparison: Comparison, name: str, op: str) -> dict[str, Any]:
     return {
         "event": "compared",
         "call": name,
@@ -85,6 +85,6 @@ def _event(comparison: Comparison, name: str, *, borrowed: bool) -> dict[str, An
         "expected": comparison.expected,
         "got": comparison.got,
         "size": size_of(comparison.call.values),
-        "borrowed": borrowed,
+        "is_shown": comparison.call.is_shown and comparison.call.op == op,
         "inputs": show_inputs(comparison.call),
     }

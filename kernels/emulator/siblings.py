@@ -9,7 +9,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from kernels.emulator.library import HostTensor, OpError, Ops, OpSignature, Value
+from kernels.emulator.job_ops import Ops
+from kernels.emulator.library import HostTensor, OpError, OpSignature, Value
 from kernels.emulator.readings import (
     Reading,
     RequestsDiffer,
@@ -25,6 +26,7 @@ from kernels.emulator.replaying import first_difference, own_copy
 # Where the sides differ each runs so often: what is random, or depends on the order of threads,
 # shows itself.
 _SEEDS = (0, 1, 2)
+_READ = re.compile(r'\bgetenv\(\s*"(\w+)"')
 
 
 class Agreement(StrEnum):
@@ -78,6 +80,17 @@ class Pair:
     def parameters(self) -> set[str]:
         """What either side takes."""
         return {name for _, signature in self._sides for name in signature.parameters}
+
+    @property
+    def settings(self) -> list[str]:
+        """The environment variables that both sides read."""
+        read = [{name for text in texts for name in _READ.findall(text)} for texts in self._texts]
+        return sorted(set.intersection(*read))
+
+    @property
+    def stand_ins(self) -> dict[str, str]:
+        """The functions that stand for what the copy declares and nobody defines."""
+        return self._sides[1][0].stand_ins()
 
     def show(self, call: Call, *, of_copy: bool) -> None:
         """Remember the forms of tensors that a side's own tests give it."""
@@ -211,7 +224,8 @@ class Pair:
         names = signature.parameters or call.parameters
         own = own_copy(values)
         try:
-            results = library.call(self._op, own, seed)
+            with call.with_settings():
+                results = library.call(self._op, own, seed)
         except OpError as error:
             raise NotComparable(f"refused: {str(error)[:200]}") from error
         tensors = {}

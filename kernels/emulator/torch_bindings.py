@@ -20,9 +20,15 @@ _BLOCK = re.compile(r"\b((?:STABLE_)?TORCH_LIBRARY)(?:_\w+)?\s*\(([^{};]*?)\)\s*
 _CALL = re.compile(r"\b\w+\.(def|impl)\s*\(")
 _STRINGS = re.compile(r'"((?:\\.|[^"\\])*)"')
 _FUNCTION = re.compile(r"&\s*([\w:]+)")
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"](?:torch|ATen|c10)/", re.MULTILINE)
 _JOINED_NAME = re.compile(r"CONCAT\(\s*TORCH_EXTENSION_NAME\s*,\s*(\w+)\s*\)")
 # What stands for the name of the extension, which the build file gives.
 EXTENSION_NAME = "_C"
+
+
+def includes_torch(text: str) -> bool:
+    """Whether a file includes PyTorch's headers itself."""
+    return _INCLUDE.search(text) is not None
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,10 @@ class ModuleOps:
         except (RuntimeError, TypeError, NotKept) as error:
             raise OpError(str(error)) from error
 
+    def stand_ins(self) -> dict[str, str]:
+        """The functions of another namespace that stand for what is declared and not defined."""
+        return self._plain.stand_ins()
+
     def observations(self) -> Observations:
         """What was seen since this was asked before."""
         return self._plain.observations()

@@ -1,8 +1,8 @@
 """Inputs like those that callers make: rows, lengths, flags and numbers exchanged between recorded
 calls.
 
-But for a flag's other value and a length of 0, nothing that no call shows comes into an input;
-what sums up lengths is summed up again.
+But for a flag's other value, a length of 0 and a number in the environment, nothing that no call
+shows comes into an input; what sums up lengths is summed up again.
 Hypothesis chooses, and finds the smallest input with a difference.
 """
 
@@ -23,8 +23,11 @@ from kernels.emulator.replaying import size_of
 from kernels.emulator.siblings import Comparison, Pair
 
 _KINDS = ("row", "length", "idle", "flag", "number")
+_SETTING = "setting"
 _OF_ROWS = ("row", "length", "idle")
 _MOST_EDITS = 4
+# A budget or a limit counts when there is about as much of what it limits, in a call of some rows.
+_LARGEST_SETTING = 64
 _LARGEST_CALL = 1 << 16
 # A tensor with such a name is worked out from all rows: other rows would make it wrong, unless it
 # is known how.
@@ -34,9 +37,9 @@ _DERIVED = ("cu_", "offset", "batch_id", "index", "cumsum")
 @dataclass(frozen=True)
 class Edit:
     """One change of a call: of a row, of one or several of a request's lengths, of one flag or all,
-    or of a plain number.
+    of a plain number, or of a variable of the environment.
 
-    `kind` is one of `_KINDS`; `choice`, `place` and `donor` are any numbers,
+    `kind` is one of `_KINDS` or `_SETTING`; `choice`, `place` and `donor` are any numbers,
     taken modulo what there is.
     """
 
@@ -70,7 +73,8 @@ def find_difference(
     if not shown:
         return None
     number = strategies.integers(0, 1 << 12)
-    edit = strategies.builds(Edit, strategies.sampled_from(_KINDS), number, number, number)
+    kinds = (*_KINDS, _SETTING) if pair.settings else _KINDS
+    edit = strategies.builds(Edit, strategies.sampled_from(kinds), number, number, number)
     edits = strategies.lists(edit, min_size=1, max_size=_MOST_EDITS)
     sums = find_prefix_sums([call for call in shown if call.parameters == shown[0].parameters])
 
@@ -84,7 +88,7 @@ def find_difference(
     )
     @hypothesis.given(strategies.integers(0, len(shown) - 1), edits)
     def check(index: int, edits: Sequence[Edit]) -> None:
-        comparison = pair.compare(vary(shown, index, edits, sums))
+        comparison = pair.compare(vary(shown, index, edits, sums, pair.settings))
         counts[comparison.agreement] += 1
         if comparison.place:
             raise _Differs(comparison)
@@ -97,11 +101,16 @@ def find_difference(
 
 
 def vary(
-    shown: Sequence[Call], index: int, edits: Sequence[Edit], sums: Sequence[PrefixSum] = ()
+    shown: Sequence[Call],
+    index: int,
+    edits: Sequence[Edit],
+    sums: Sequence[PrefixSum] = (),
+    settings: Sequence[str] = (),
 ) -> Call:
     """The call at `index` with the edits, rows and numbers being what another call shows there;
-    `sums` are known to be in the calls."""
+    `sums` are known to be in the calls, and `settings` to be read by the op."""
     call = shown[index]
+    environment = dict(call.settings)
     values = copy.deepcopy(call.values)
     kept = [found for found in sums if found.is_in(values)]
     has_derived = _has_derived(call.parameters, {found.sums for found in kept})
@@ -122,9 +131,12 @@ def vary(
             _turn_flag(values, edit)
         elif edit.kind == "number":
             _exchange_number(values, donor.values, edit)
+        elif edit.kind == _SETTING:
+            name = settings[edit.choice % len(settings)]
+            environment[name] = str(edit.place % _LARGEST_SETTING)
     for found in kept:
         found.restore(values, call.values)
-    return Call(call.op, call.parameters, values)
+    return Call(call.op, call.parameters, values, is_shown=False, settings=environment)
 
 
 def _has_derived(names: Sequence[str], known: Collection[int]) -> bool:

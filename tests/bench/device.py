@@ -22,9 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernels.emulator.compiler import RUNTIME, find_toolchain
+from kernels.emulator.compiler import RUNTIME
 from kernels.emulator.discovery import hardware_of
 from kernels.emulator.includes import collect
+from kernels.emulator.toolchain import find_toolchain
 from tests.device import fixture_copies
 from tests.device.fixture_repo import commit
 

@@ -183,6 +183,10 @@ def test_the_category_is_each_test_s_own():
             ["tests/test_a.py::test_x"],
         ),
         ("FAILED test_a.py::test_x - worker 'gw0' crashed while running 'ops/test_a.py::test_x'\n", ["ops/test_a.py::test_x"]),
+        ("  FAILED tests/test_a.py::test_x - ValueError: no\n  FAILED tests/test_a.py::test_y[a b] - ValueError: no\n", ["tests/test_a.py::test_x", "tests/test_a.py::test_y[a b]"]),
+        ("  test_x (__main__.TestA) ... ERROR (0.007s)\nRuntimeError: ops/test_a failed! Received signal: SIGSEGV\n", ["test_x (__main__.TestA)"]),
+        ("//ops:verify_test    (3/8 cached) FAILED in 2 out of 8 in 0.6s\n", ["//ops:verify_test"]),
+        ("FAIL: //ops:verify_test (see /out/test.log)\nFAILED: //ops:verify_test (Summary)\n", ["//ops:verify_test"]),
         ("panic: Log in goroutine after TestDepth has completed: 3\n\ngoroutine 7 [running]:\n", ["TestDepth"]),
     ],
 )  # fmt: skip
@@ -223,6 +227,17 @@ def test_other_frameworks_and_forms(log, names):
 def test_the_error_is_what_the_framework_says_of_the_test(log, error):
     found, _ = failures_in_log(Files(log=log).open("log"))
     assert found[0].error == error
+
+
+def test_what_stands_below_a_list_tells_nothing_of_its_tests():
+    log = (
+        "  1 failing\n\n  1) drafts accept:\n     Error: no\n      at f (a.js:3:5)\n\n"
+        "npm error code 1\ncurl: (28) Operation timed out\n  2) is no test\n"
+    )
+    found = failing_tests(log)
+    assert {test: failure.category for test, failure in found.items()} == {
+        "drafts accept": Category.TEST_FAILURE
+    }
 
 
 def test_what_is_known_of_the_job_comes_before_a_list_that_only_names():

@@ -4,7 +4,7 @@
       --paths 'custom_ops/gpu_ops/speculate_decoding/*' --kernels 10 --each 12
 
 takes the first sources that have tests, puts single mistakes into their device functions (evenly
-from all that fit), and runs the tests on each. Those that no test notices become commits of a
+from all that fit; `--first 5` takes others), and runs the tests on each. Those that no test notices become commits of a
 clone, on which `specbot device compare` is run, under a title that promises that nothing changes.
 What is left is printed, for a person to say which are no mistakes.
 """
@@ -66,12 +66,13 @@ def device_lines(text: str) -> list[int]:
     return sorted(lines)
 
 
-def chosen_mutants(change: ChangeSet, source: str, most: int) -> list[Mutant]:
-    """At most `most` mistakes of a source, evenly from all that fit."""
+def chosen_mutants(change: ChangeSet, source: str, most: int, first: int) -> list[Mutant]:
+    """At most `most` mistakes of a source, evenly from all that fit; another `first` chooses
+    others."""
     text = (change.head.read(source) or b"").decode("utf-8", "replace").replace("\r\n", "\n")
     found = list(mutants_of(source, text, device_lines(text)))
     step = max(-(-len(found) // most), 1)
-    return list(islice(found, 0, None, step))
+    return list(islice(found, first % step, None, step))[:most]
 
 
 class Measurement:
@@ -84,7 +85,7 @@ class Measurement:
         self._clone = folder / "clone"
 
     def judge_all(
-        self, change: ChangeSet, globs: Sequence[str], kernels: int, each: int
+        self, change: ChangeSet, globs: Sequence[str], kernels: int, each: int, first: int
     ) -> Iterator[Judgement]:
         """Each mistake of the first `kernels` sources that have tests."""
         workspace = Workspace(self._folder / "work", cache_folder())
@@ -95,7 +96,7 @@ class Measurement:
             plan = TestPlan(workspace, head.root, head, f"before-{Path(source.path).stem}")
             before = cases_by_test(run_files(plan, files, lambda _: None))
             passing = {test: case for test, case in before.items() if case.outcome == PASSED}
-            mutants = chosen_mutants(change, source.path, each)
+            mutants = chosen_mutants(change, source.path, each, first)
             sys.stderr.write(f"{source.path}: {len(mutants)}\n")
             results = judge(workspace, head, head, mutants, passing, _LONGEST)
             for mutant, result in zip(mutants, results, strict=True):
@@ -161,6 +162,7 @@ def main() -> int:
     parser.add_argument("--paths", action="append", default=[])
     parser.add_argument("--kernels", type=int, default=10)
     parser.add_argument("--each", type=int, default=12)
+    parser.add_argument("--first", type=int, default=0)
     args = parser.parse_args()
     git = Git(args.repo)
     compared = resolve(git, args.head, args.head, merge_base=False)
@@ -170,7 +172,9 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="specbot-mutants-") as name,
     ):
         measurement = Measurement(args.repo.resolve(), compared.head, Path(name).resolve())
-        for judgement in measurement.judge_all(change, args.paths, args.kernels, args.each):
+        for judgement in measurement.judge_all(
+            change, args.paths, args.kernels, args.each, args.first
+        ):
             judgements.append(judgement)
             data = {"head": compared.head, "mutants": [asdict(j) for j in judgements]}
             write_result(data, args.output)

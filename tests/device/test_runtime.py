@@ -8,17 +8,13 @@ import numpy as np
 import pytest
 
 from kernels.emulator.build_files import type_switches
-from kernels.emulator.compiler import (
-    RUNTIME,
-    Bindings,
-    Workshop,
-    build_all,
-    build_runtime,
-    find_toolchain,
-)
+from kernels.emulator.builds import build_all
+from kernels.emulator.compiler import RUNTIME, Workshop, build_runtime
 from kernels.emulator.discovery import registered_ops
 from kernels.emulator.includes import collect
 from kernels.emulator.library import HostTensor, Library, OpError
+from kernels.emulator.registrations import Bindings
+from kernels.emulator.toolchain import find_toolchain
 from tests.device.test_command import needs_compiler
 
 _SOURCE = """

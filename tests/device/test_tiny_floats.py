@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.emulator.compiler import RUNTIME, find_toolchain
+from kernels.emulator.compiler import RUNTIME
+from kernels.emulator.toolchain import find_toolchain
 from tests.device.test_command import needs_compiler
 
 torch = pytest.importorskip("torch")

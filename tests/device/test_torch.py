@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.emulator.compiler import Bindings
+from kernels.emulator.registrations import Bindings
 from kernels.emulator.rewrite import rewrite
 from kernels.emulator.torch_bindings import ops_near, torch_ops_of
 from kernels.emulator.torch_tests import uses_torch

@@ -140,12 +140,33 @@ def _last_line_naming(name: str, function: Function, unit: SourceFile) -> int:
     return function.start_line
 
 
+def used_code(function: Function, code: str, unit: SourceFile) -> str:
+    """The body of the function, and that of every macro of its file which it calls: a macro names
+    the parameters of the functions that it is written for."""
+    text = body_code(function, code)
+    macros = {c.name: c.line for c in unit.constants if c.kind == "define" and c.params is not None}
+    left = set(macros)
+    while found := {name for name in left if has_word(text, name)}:
+        left -= found
+        text += "".join(_macro_text(macros[name], unit) for name in sorted(found))
+    return text
+
+
+def _macro_text(line: int, unit: SourceFile) -> str:
+    """The lines of a `#define`, of which all but the last end in a backslash."""
+    last = line
+    while last < len(unit.lines) and unit.lines[last - 1].rstrip().endswith("\\"):
+        last += 1
+    return "\n" + unit.text(line, last)
+
+
 def has_effect(name: str, function: Function, unit: SourceFile, depth: int = 0) -> bool:
     """Whether `function` does something with its parameter `name`.
 
     To hand it on to a function of the same file that ignores it is to do nothing.
     """
-    if not has_word(body_code(function, code_without_comments(unit, function)), name):
+    text = used_code(function, code_without_comments(unit, function), unit)
+    if not has_word(text, name):
         return False
     if depth == _DEEPEST:
         return True
@@ -157,7 +178,6 @@ def has_effect(name: str, function: Function, unit: SourceFile, depth: int = 0) 
             if not _is_ignored(call, place, unit, depth):
                 return True
             handed_on += 1
-    text = body_code(function, code_without_comments(unit, function))
     return len(re.findall(word_regex(name), text)) > handed_on
 
 

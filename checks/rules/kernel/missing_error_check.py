@@ -22,7 +22,8 @@ gather<<<n, 128>>>(out, rows, offsets);   // no cudaGetLastError() behind either
 ## Known limits
 
 Other launches without a check, where nobody in the file checks, are for the pedantic persona. A
-check that callers in the same file make behind the call counts.
+check that callers in the same file make behind the call counts. A kernel that is a parameter is for
+the caller to check, and a `#define` with a check is none.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ _CHECKS = re.compile(
     r"cudaGetLastError|cudaPeekAtLastError|C10_CUDA_KERNEL_LAUNCH_CHECK|hipGetLastError|CHECK_LAUNCH"
 )
 _LAUNCHED = re.compile(r"(\w+)\s*(?:<[^;{}]*?>)?\s*<<<")
+_DEFINE = re.compile(r"\s*#\s*define\b")
 # In so many files a check has to stand before it counts as the tree's practice.
 _PRACTICE = 3
 
@@ -116,11 +118,13 @@ def _callers_check(changed: ChangedFunction) -> bool:
 
 
 def _launches(changed: ChangedFunction) -> Iterator[KernelLaunch]:
+    handed_in = {"", *(param.name for param in changed.head.params)}
     for guarded in changed.statements:
         stmt = guarded.stmt
         if not isinstance(stmt, ExprStmt) or not isinstance(stmt.value, E.Call):
             continue
-        if stmt.value.launch:
+        # Who launches what was handed in (`(*kernel)<<<...>>>`) leaves the check to the caller.
+        if stmt.value.launch and E.callee(stmt.value) not in handed_in:
             yield KernelLaunch(stmt, stmt.value, guarded.guards)
 
 
@@ -132,10 +136,14 @@ def _launches_before(changed: ChangedFunction) -> int:
 
 
 def _checked_line(changed: ChangedFunction) -> int | None:
-    """The first line of the file, outside the function, that checks a launch."""
+    """The first line of the file, outside the function, that checks a launch; what stands in a
+    `#define` is for others to use."""
+    is_macro = False
     for number, line in enumerate(changed.unit.lines, 1):
-        if _CHECKS.search(line) and not changed.head.covers(number):
+        is_macro = is_macro or _DEFINE.match(line) is not None
+        if not is_macro and _CHECKS.search(line) and not changed.head.covers(number):
             return number
+        is_macro = is_macro and line.rstrip().endswith("\\")
     return None
 
 

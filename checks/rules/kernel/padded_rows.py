@@ -41,7 +41,7 @@ from checks.core.finding import Confidence, Finding, Location, Message, Related,
 from checks.domain.tensors import VOCABULARY, allocation_of, is_upper_bound, key_of, sliced_tensor
 from checks.lang.ir import expr as E
 from checks.lang.ir.render import source_of
-from checks.lang.ir.stmt import Assign, ExprStmt, Return
+from checks.lang.ir.stmt import Assign, ExprStmt, Return, negate
 from checks.rules.kernel._code_walks import expressions_in
 from checks.rules.kernel._row_consumers import (
     CUT,
@@ -127,7 +127,7 @@ def _uncut(
 ) -> Iterator[Finding]:
     """One finding for all tensors that grew, where an op fills them and others take them."""
     names = [tensor.name for tensor in grown]
-    filler, takers = _users(set(names), changed)
+    filler, takers = _users(grown, changed)
     if not filler or not takers:
         return
     # Uninitialised rows do more harm than zeros, so they are shown first.
@@ -173,12 +173,16 @@ def _factors(rows: E.Expr) -> list[str]:
     return []
 
 
-def _users(names: set[str], changed: ChangedFunction) -> tuple[str, list[str]]:
+def _users(grown: list[GrownTensor], changed: ChangedFunction) -> tuple[str, list[str]]:
     """The first function that is called for its effect on the tensors, and those that read them."""
     filler, takers = "", list[str]()
+    made = [g.guards for g in changed.statements if any(g.stmt is t.stmt for t in grown)]
+    names = {tensor.name for tensor in grown}
     for guarded in changed.statements:
         stmt = guarded.stmt
         if not isinstance(stmt, ExprStmt | Assign | Return) or stmt.value is None:
+            continue
+        if all(_exclude_each_other(guards, guarded.guards) for guards in made):
             continue
         for e in E.walk(stmt.value):
             if not isinstance(e, E.Call) or not _is_given(names, e):
@@ -189,6 +193,11 @@ def _users(names: set[str], changed: ChangedFunction) -> tuple[str, list[str]]:
             elif filler and called not in (*takers, "print") and not _gets_row_starts(e):
                 takers.append(called)
     return filler, takers
+
+
+def _exclude_each_other(guards: tuple[E.Expr, ...], others: tuple[E.Expr, ...]) -> bool:
+    """Whether the two stand on branches of which only one is taken."""
+    return any(negate(guard) in others for guard in guards)
 
 
 def _is_given(names: set[str], call: E.Call) -> bool:

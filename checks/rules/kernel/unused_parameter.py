@@ -20,10 +20,11 @@ void Save(const Tensor& ids, int rank_id, bool each_rank) {
 
 ## Known limits
 
-A use is a whole word outside comments and strings. Parameters of functions other than ops, of
-methods that other classes define under the same name, and parameters that never had an effect are
-for the pedantic persona: they are only left over, an interface may ask for them, or nobody misses
-what they did. A tensor that other hardware's op reads is not asked about.
+A use is a whole word outside comments and strings, in the function or in a macro of its file.
+Parameters of functions other than ops, of methods that other classes define under the same name,
+and parameters that never had an effect are for the pedantic persona: they are only left over, an
+interface may ask for them, or nobody misses what they did. A tensor that other hardware's op reads
+is not asked about.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
-from checks.core.code import body_code, is_stub
+from checks.core.code import is_stub
 from checks.core.config import Config
 from checks.core.finding import (
     Confidence,
@@ -48,7 +49,12 @@ from checks.core.finding import (
 from checks.core.words import has_word
 from checks.domain.ops import Ops
 from checks.lang.ir.source_file import Param, SourceFile
-from checks.rules.kernel._parameter_uses import has_effect, honouring_copy, passing_call
+from checks.rules.kernel._parameter_uses import (
+    has_effect,
+    honouring_copy,
+    passing_call,
+    used_code,
+)
 from checks.rules.kernel._thread_divergence import is_triton
 
 ID = "kernel.unused-parameter"
@@ -84,7 +90,7 @@ def _is_overloaded(changed: ChangedFunction) -> bool:
 def _unused_parameters(
     changed: ChangedFunction, change: ChangeSet, config: Config
 ) -> Iterator[Finding]:
-    body = body_code(changed.head, changed.code)
+    body = used_code(changed.head, changed.code, changed.unit)
     # `locals()` reads every parameter without naming it.
     if re.search(r"\blocals\s*\(", body):
         return

@@ -25,10 +25,10 @@ def backup(pool: Pool):
 
 ## Known limits
 
-As for `sync.unset-attribute`; a field or parameter under whose name the tree also keeps an object
-of a class that does have the attribute is left out, whatever its annotation says; and the classes
-must have no decorators but those of data classes, which may add attributes. An attribute of `self`
-must get its value in the class that reads it.
+As for `sync.unset-attribute`; where only an annotation tells the class, nothing in the tree may
+have an attribute of that name, for annotations say less than the truth; and the classes must have
+no decorators but those of data classes, which may add attributes. An attribute of `self` must get
+its value in the class that reads it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Severity
-from checks.domain.calls.attributes import Attributes, asks_for_attributes
+from checks.domain.calls.attributes import Attributes, asks_for_attributes, sets
 from checks.domain.calls.classes import Classes, is_protocol
 from checks.domain.calls.types import Types
 from checks.domain.calls.value_types import Scope
@@ -128,24 +128,31 @@ def _is_made_here(base: E.Expr, scope: Scope) -> bool:
 def _may_be_another(
     read: E.Attr, owner: ClassRef, changed: ChangedFunction, change: ChangeSet
 ) -> bool:
-    """Whether the tree makes an object of another class, which has the attribute, under the name of
-    this field or parameter: its annotation may be less than the truth (sgl-project/sglang#10074,
-    where a router stands for the manager)."""
-    name = (E.dotted(read.base) or "").rpartition(".")[2]
-    is_field = isinstance(read.base, E.Attr)
-    if not name or not (is_field or name in {p.name for p in changed.head.params}):
+    """Whether only an annotation tells the class, and another class of the tree has the attribute.
+
+    An annotation may be less than the truth: a router stood for the manager
+    (sgl-project/sglang#10074), a linear attention for an attention.
+    """
+    if _is_constructed(read.base, owner, changed):
         return False
-    classes, attributes = Classes.of_change(change), Attributes.of_change(change)
-    made = re.compile(rf"(?<!\w){name}\s*(?::[^=]+)?=\s*([A-Z]\w*)\(")
-    for match in change.head.find(name, "python"):
-        found = made.search(match.text)
-        unit = change.unit(match.path) if found else None
-        if found is None or unit is None or found[1] == owner.cls.name:
-            continue
-        other = classes.named(found[1], unit)
-        if other is not None and not attributes.certainly_lacks(other, read.name):
+    for path in change.head.paths_containing(read.name, "python"):
+        unit = change.unit(path)
+        if unit is not None and any(sets(ClassRef(cls, unit), read.name) for cls in unit.classes):
             return True
     return False
+
+
+def _is_constructed(base: E.Expr, owner: ClassRef, changed: ChangedFunction) -> bool:
+    """Whether the object is seen to be made, in this function or in its class."""
+    if isinstance(base, E.Call):
+        return E.callee(base) == owner.cls.name
+    name = (E.dotted(base) or "").rpartition(".")[2]
+    made = re.compile(rf"(?<!\w){name}\s*(?::[^=\n]+)?=\s*[\w.]*\b{owner.cls.name}\(")
+    texts = [changed.code]
+    if isinstance(base, E.Attr):
+        around = changed.unit.classes_named.get(changed.head.owner, [])
+        texts += [changed.unit.text_of(cls) for cls in around]
+    return any(made.search(text) for text in texts)
 
 
 def _is_decorated(ref: ClassRef) -> bool:

@@ -27,7 +27,8 @@ def run(device: Device, rows):
 ## Known limits
 
 The object's class must be known, by annotation, assignment or constructor. Whether objects of the
-subclass ever come here is not asked. A method that is abstract or only raises is left out.
+subclass ever come here is not asked. A method that is abstract or only raises is left out, and so
+is one whose own parameters the change altered.
 """
 
 from __future__ import annotations
@@ -53,12 +54,20 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         fault = wrong.fault
         if wrong.fits is None or not isinstance(fault, Misfit):
             continue
-        if _fails_anyway(wrong.target.function):
+        if _fails_anyway(wrong.target.function) or _was_altered(wrong, change):
             continue
         cause = wrong.target.unit.path, fault.kind, fault.name
         if cause not in reported:
             reported.add(cause)
             yield _finding(wrong, fault)
+
+
+def _was_altered(wrong: WrongCall, change: ChangeSet) -> bool:
+    """Whether the change gave the method other parameters itself: whoever wrote them knew who calls
+    it, and it was not left behind."""
+    function, path = wrong.target.function, wrong.target.unit.path
+    first = function.body[0].line if function.body else function.end_line
+    return change.touches(path, function.start_line, max(function.start_line, first - 1))
 
 
 def _fails_anyway(function: Function) -> bool:

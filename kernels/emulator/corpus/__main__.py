@@ -14,8 +14,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kernels.emulator.compiler import RUNTIME, Variant, Workshop, find_toolchain
+from kernels.emulator.compiler import RUNTIME, Workshop
 from kernels.emulator.rewrite import rewrite
+from kernels.emulator.toolchain import Variant, find_toolchain
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "h200.json"
