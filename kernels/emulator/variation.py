@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,12 +56,16 @@ class _Differs(Exception):
 
 
 def find_difference(
-    pair: Pair, calls: Sequence[Call], most: int, counts: Counter[str]
+    pair: Pair,
+    calls: Sequence[Call],
+    most: int,
+    counts: Counter[str],
+    tick: Callable[[], None],
 ) -> Comparison | None:
     """The smallest of at most `most` variations on which the sides differ.
 
     `counts` gets the number of inputs that agreed, differed, or were not compared; it stays empty
-    where Hypothesis is not installed.
+    where Hypothesis is not installed. `tick` is called before each.
     """
     try:
         import hypothesis
@@ -88,6 +92,7 @@ def find_difference(
     )
     @hypothesis.given(strategies.integers(0, len(shown) - 1), edits)
     def check(index: int, edits: Sequence[Edit]) -> None:
+        tick()
         comparison = pair.compare(vary(shown, index, edits, sums, pair.settings))
         counts[comparison.agreement] += 1
         if comparison.place:
