@@ -26,7 +26,7 @@ _KINDS = ("row", "length", "idle", "flag", "number")
 _SETTING = "setting"
 _OF_ROWS = ("row", "length", "idle")
 _MOST_EDITS = 4
-# A budget or a limit counts when there is about as much of what it limits, in a call of some rows.
+# A limit in the environment where nothing says how much there is.
 _LARGEST_SETTING = 64
 _LARGEST_CALL = 1 << 16
 # A tensor with such a name is worked out from all rows: other rows would make it wrong, unless it
@@ -137,8 +137,8 @@ def vary(
         elif edit.kind == "number":
             _exchange_number(values, donor.values, edit)
         elif edit.kind == _SETTING:
-            name = settings[edit.choice % len(settings)]
-            environment[name] = str(edit.place % _LARGEST_SETTING)
+            which, name = divmod(edit.choice, len(settings))
+            environment[settings[name]] = str(edit.place % _most_of_all(values, which))
     for found in kept:
         found.restore(values, call.values)
     return Call(call.op, call.parameters, values, is_shown=False, settings=environment)
@@ -208,6 +208,18 @@ def _make_idle(values: Sequence[Value], edit: Edit) -> None:
     for number, array in enumerate(lengths):
         if chosen >> number & 1:
             array[edit.place % rows] = 0
+
+
+def _most_of_all(values: Sequence[Value], choice: int) -> int:
+    """A bound for a limit: more than all requests have together, of one of their numbers."""
+    rows = number_of_requests(values)
+    sums = [
+        int(value.array.sum())
+        for value in values
+        if isinstance(value, HostTensor) and _is_number_of_rows(value.array, rows)
+    ]
+    positive = [number for number in sums if number > 0]
+    return 1 + positive[choice % len(positive)] if positive else _LARGEST_SETTING
 
 
 def _is_number_of_rows(array: np.ndarray, rows: int) -> bool:

@@ -164,6 +164,14 @@ def take_size(folder: Path, name: str, *, is_test_adapted: bool) -> None:
         test.write_text(test.read_text().replace(f"{name}(values)", f"{name}(values, 8)"))
 
 
+def read_limit(folder: Path, name: str, limit: str) -> None:
+    """The op takes at most `limit` values where the environment has one, the text `most`."""
+    [source] = folder.rglob(f"{name}.cu")
+    size = "  int n = static_cast<int>(values.shape()[0]);\n"
+    read = f'  if (const char* most = getenv("MOST_VALUES")) n = std::min(n, {limit});\n'
+    source.write_text(source.read_text().replace(size, size + read))
+
+
 def commit(folder: Path, message: str) -> str:
     """Commit everything; the commit's id."""
     if not (folder / ".git").exists():

@@ -143,6 +143,22 @@ def test_what_only_a_varied_input_shows(cache: Path, tmp_path: Path, title: str)
 
 
 @needs_compiler
+def test_a_limit_in_the_environment(cache: Path, tmp_path: Path) -> None:
+    fixture_repo.write_ops(tmp_path, 0, ["add_one"])
+    fixture_repo.read_limit(tmp_path, "add_one", "std::stoi(most)")
+    base = fixture_repo.commit(tmp_path, "base")
+    fixture_repo.write_ops(tmp_path, 0, ["add_one"])
+    fixture_repo.read_limit(tmp_path, "add_one", "std::stoi(most) + 1")
+    head = fixture_repo.commit(tmp_path, "head")
+    sides = ("--base", base, "--head", head, "--title", "Refactor add_one", "--format", "json")
+    report = report_of(run_device(cache, "compare", "--repo", str(tmp_path), *sides))
+    [finding] = report["findings"]
+    assert (finding["rule"], finding["severity"]) == ("device.changed-result", "question")
+    shown = dict(finding["evidence"][0]["inputs"])
+    assert 0 <= int(shown["MOST_VALUES"]) < 8
+
+
+@needs_compiler
 def test_a_refusal_has_its_name(compared: dict[str, Any]) -> None:
     [refused] = compared["sources"]["refused"]
     assert refused["path"].endswith("tensor_core.cu")
