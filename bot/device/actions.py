@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -94,6 +94,7 @@ class _Run:
         self._base: SideBuild | None = None
         self._siblings: list[SiblingResult] = []
         self._comparisons: list[Comparison] = []
+        self._results: dict[tuple[Hashable, str], FileResult] = {}
         if not request.alone:
             write_tree(self._change.base, workspace.side(BASE))
             paths = set(self._change.base.paths())
@@ -195,7 +196,12 @@ class _Run:
             self._request.longest,
             self._request.cases,
         )
-        return run_files(plan, files, lambda file: self._tick(f"{label}: {file}"))
+        # Of the same libraries and order of threads a file shows the same: it is run once.
+        about = (build.root, build.variant, frozenset(build.libraries), tests.root, seed)
+        pending = {f: ops for f, ops in files.items() if record or (about, f) not in self._results}
+        for result in run_files(plan, pending, lambda file: self._tick(f"{label}: {file}")):
+            self._results[about, result.file] = result
+        return [self._results[about, file] for file in files]
 
     def _test(self) -> tuple[list[FileResult], dict[str, CaseResult], list[DeviceObservation]]:
         """The tests on the head, on the base where there is one, and what that comes to."""
@@ -245,33 +251,40 @@ class _Run:
         known_errors: set[str] = set()
         races = observations.order_dependent_tests(self._witness, by_seed, set())
         if self._base is not None and races:
-            known_races = self._races_of_base()
+            known_races = self._races_of_base({_file_of(fact.test) for fact in races})
             races = [fact for fact in races if fact.test not in known_races]
         facts = races
         facts += self._replay()
         facts += self._compare_siblings()
         self._comparisons += comparisons.with_tests("tests", head_results, tests.tests)
         self._comparisons += comparisons.with_copies(self._siblings)
-        errors = self._sanitized(HEAD)
+        errors = self._sanitized(HEAD, tests.tests)
         self._comparisons += comparisons.with_tests("sanitizers", errors, tests.tests)
-        if self._base is not None and any(result.sanitizer for result in errors):
-            found = [result.sanitizer for result in self._sanitized(BASE)]
+        wrong = [result.file for result in errors if result.sanitizer]
+        if self._base is not None and wrong:
+            found = [result.sanitizer for result in self._sanitized(BASE, wrong)]
             known_errors = {error.text for error in found if error is not None}
         facts += observations.sanitizer_errors(self._witness, errors, known_errors)
         return facts
 
-    def _races_of_base(self) -> set[str]:
-        assert self._base is not None
-        by_seed = {seed: self._run(self._base, self._base, "races", seed) for seed in SCHEDULES}
+    def _races_of_base(self, files: Iterable[str]) -> set[str]:
+        """The tests in some files that depend on the order of threads without the change too."""
+        base = self._base
+        assert base is not None
+        chosen = {file: base.tests[file] for file in sorted(files)}
+        by_seed = {seed: self._run_some(base, base, chosen, "races", seed) for seed in SCHEDULES}
         facts = observations.order_dependent_tests(self._witness, by_seed, set())
         return {fact.test for fact in facts}
 
-    def _sanitized(self, side: str) -> list[FileResult]:
+    def _sanitized(self, side: str, files: Iterable[str]) -> list[FileResult]:
+        """The test files that judge, on what the sanitizers watch of a side."""
         plain = self._head if side == HEAD else self._base
         assert plain is not None
         sources = [source.path for source in plain.sources if source.library]
         build = self._build(side, sources, "sanitized")
-        return self._run(build, self._base or self._head, f"sanitized-{side}")
+        tests = self._base or self._head
+        chosen = {file: tests.tests[file] for file in files}
+        return self._run_some(build, tests, chosen, f"sanitized-{side}")
 
     def _replay(self) -> list[DeviceObservation]:
         """The recorded calls under all schedules, and head's results against base's."""
@@ -417,6 +430,10 @@ class _Run:
             ops = next((s.ops for s in self._head.sources if s.path == path), ())
             facts.append(witness.observe(kind, ops, "", str(count), at=(path, start)))
         return facts
+
+
+def _file_of(test: str) -> str:
+    return test.partition("::")[0]
 
 
 def _promises_same_results(pull: PullRequest) -> bool:

@@ -51,8 +51,9 @@ def build_side(
         if event["compiled_now"] and variant != "covered":
             workspace.keep(Path(event["library"]))
     if variant != "covered":
-        for path in (folder / "out").glob("*.o"):
-            workspace.keep(path)
+        for pattern in ("*.o", "*.gch"):
+            for path in (folder / "out").glob(pattern):
+                workspace.keep(path)
     tests = {event["path"]: tuple(event["ops"]) for event in result.of("test")}
     compiler = result.of("compiler")[0]["version"]
     return SideBuild(side, root, compiler, runtime, variant, tuple(builds), tests)

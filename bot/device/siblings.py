@@ -66,7 +66,8 @@ def _compare(plan: SiblingPlan, item: OpCopy) -> SiblingResult:
         if died_of and died_of[-1]:
             left_out.append(died_of[-1])
         else:
-            variations = 0
+            # Memory that was written wrongly may end the process some calls later.
+            variations = len(result.of("variation")) // 2
 
 
 def _refusal(plan: SiblingPlan, item: OpCopy) -> str:

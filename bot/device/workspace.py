@@ -19,6 +19,8 @@ _BUILD_FILES = (".cmake", "CMakeLists.txt")
 _DEVICE_SUFFIX = ".cu"
 _KERNEL = re.compile(r"^\s*@triton\.jit\b", re.MULTILINE)
 _TORCH = re.compile(r"^\s*import torch\b", re.MULTILINE)
+# Libraries, objects, and the compiled header that all sources begin with.
+_KEPT = ("*.so", "*.o", "*.gch")
 _FORBIDDEN = {"", ".", "..", ".git"}
 # Bytes of one kept library and of all: the oldest go first.
 _LARGEST_CACHE = 2 << 30
@@ -42,7 +44,7 @@ class Workspace:
         return folder
 
     def keep(self, library: Path) -> None:
-        """Keep a library or object that was built in this run for later ones."""
+        """Keep a file that was built in this run for later ones."""
         self.cache.mkdir(parents=True, exist_ok=True)
         unfinished = self.cache / f"{library.name}.{os.getpid()}"
         with suppress(OSError):
@@ -50,8 +52,9 @@ class Workspace:
             unfinished.rename(self.cache / library.name)
 
     def prune(self) -> None:
-        """Take the oldest libraries and objects away where they are too many."""
-        files = sorted(self.cache.glob("*.*o"), key=lambda path: path.stat().st_mtime)
+        """Take the oldest of what is kept away where it is too much."""
+        kept = [path for pattern in _KEPT for path in self.cache.glob(pattern)]
+        files = sorted(kept, key=lambda path: path.stat().st_mtime)
         size = sum(path.stat().st_size for path in files)
         for path in files:
             if size <= _LARGEST_CACHE:

@@ -21,6 +21,7 @@ from kernels.emulator.discovery import hardware_of, tests_of
 from kernels.emulator.events import Events
 from kernels.emulator.extensions import extensions_of
 from kernels.emulator.importers import tests_of_extensions
+from kernels.emulator.prefix import with_prefix
 from kernels.emulator.toolchain import NoCompiler, Variant, find_toolchain
 from kernels.emulator.wrappers import wrappers_of
 
@@ -73,7 +74,7 @@ def _build(job: dict[str, Any]) -> None:
     if runtime.library is None:
         return
     builds = build_all(
-        workshop,
+        with_prefix(workshop, len(job["sources"])),
         root,
         job["sources"],
         lambda build: events.write({"event": "source", **_plain(build)}),
@@ -104,7 +105,7 @@ def _mutate(job: dict[str, Any]) -> None:
     caches = tuple(Path(path) for path in job["caches"])
     workshop = Workshop(find_toolchain(), Path(job["output"]), caches)
     build_texts(
-        workshop,
+        with_prefix(workshop, len(job["texts"])),
         Path(job["root"]),
         job["source"],
         job["texts"],
@@ -131,7 +132,7 @@ def _preload_sanitizer() -> None:
     if _PRELOADED in os.environ:
         return
     toolchain = find_toolchain()
-    name = "libclang_rt.asan-x86_64.so" if "clang" in toolchain.version else "libasan.so"
+    name = "libasan.so" if toolchain.is_gcc else "libclang_rt.asan-x86_64.so"
     found = subprocess.run(
         [toolchain.path, f"-print-file-name={name}"], capture_output=True, text=True, check=True
     )

@@ -21,6 +21,8 @@ from kernels.emulator.toolchain import Toolchain, Variant, run_compiler
 from kernels.emulator.torch_bindings import EXTENSION_NAME, includes_torch
 
 RUNTIME = Path(__file__).parent / "runtime"
+# What nvcc includes before anything else.
+PREFIX = "cuda_runtime.h"
 # The runtime answers where a program opens NVIDIA's management library by its name.
 _SONAME = "libnvidia-ml.so.1"
 _OPENED = re.compile(r"^\.+ (.+)$", re.MULTILINE)
@@ -48,12 +50,16 @@ class Build:
 
 @dataclass(frozen=True)
 class Workshop:
-    """Where things are built. Libraries are taken from `caches` by key, new ones go to `output`."""
+    """Where things are built. Libraries are taken from `caches` by key, new ones go to `output`.
+
+    `first` is the header that all sources begin with.
+    """
 
     toolchain: Toolchain
     output: Path
     caches: tuple[Path, ...] = ()
     variant: Variant = Variant.PLAIN
+    first: str = PREFIX
 
     def kept(self, name: str) -> Path | None:
         """The library or object of this name, from an earlier build."""
@@ -72,13 +78,13 @@ class Workshop:
 def build_runtime(workshop: Workshop) -> Build:
     """The runtime's own library, which every other one needs."""
     sources = sorted((RUNTIME / "src").glob("*.cc"))
-    key = _digest(
+    key = digest(
         "runtime",
         _SONAME,
         *workshop.command(),
         workshop.toolchain.version,
-        _digest_of("src"),
-        _digest_of("include"),
+        digest_of("src"),
+        digest_of("include"),
     )
     kept = workshop.kept(f"{key}.so")
     if kept is not None:
@@ -134,13 +140,13 @@ def _torch_link_flags() -> list[str]:
 def _key(workshop: Workshop, files: SourceFiles) -> str:
     """The name of what is made of the files, by all that it is made of."""
     parts = [text for item in sorted(files.texts.items()) for text in item]
-    return _digest(
+    return digest(
         files.source,
         *workshop.command(files.source),
         *_defines(files),
         *_torch_flags(files),
         workshop.toolchain.version,
-        _digest_of("include"),
+        digest_of("include"),
         *parts,
     )
 
@@ -194,10 +200,10 @@ def _compiled(workshop: Workshop, files: SourceFiles, name: str) -> Build:
             "-o",
             str(folder / "object.o"),
         ]
-        command += ["-include", "cuda_runtime.h"]
+        command += ["-include", workshop.first]
         command += ["-I", ".", "-I", str(RUNTIME / "include"), *_torch_flags(files)]
         done = run_compiler(command, folder)
-        foreign = _foreign_file(done.stderr, folder)
+        foreign = _foreign_file(done.stderr, folder, workshop.first)
         if foreign:
             return Build(
                 files.source, key, refusal=f"includes a file outside of the tree: {foreign}"
@@ -215,7 +221,7 @@ def _compiled(workshop: Workshop, files: SourceFiles, name: str) -> Build:
 
 def link_module(workshop: Workshop, members: Sequence[Build]) -> tuple[str, Path]:
     """The key and the library of the objects that make a module. Raises `OSError`."""
-    key = _digest("extension", *[member.key for member in members])
+    key = digest("extension", *[member.key for member in members])
     library = workshop.kept(f"{key}.so")
     if library is None:
         library = workshop.output / f"{key}.so"
@@ -242,9 +248,9 @@ def _torch_include() -> Path | None:
         return None
 
 
-def _foreign_file(said: str, folder: Path) -> str:
+def _foreign_file(said: str, folder: Path, first: str) -> str:
     """A file that the compiler opened and that is neither the tree's, ours, nor its own."""
-    own = [str(RUNTIME.resolve()), str(RUNTIME), str(folder), str(folder.resolve())]
+    own = [str(RUNTIME.resolve()), str(RUNTIME), str(folder), str(folder.resolve()), first]
     own += [str(path) for path in (_torch_include(), sysconfig.get_path("include")) if path]
     for name in _OPENED.findall(said):
         path = os.path.normpath(os.path.join(folder, name))
@@ -269,13 +275,14 @@ def _first_error(done: subprocess.CompletedProcess[str], folder: Path) -> str:
 
 
 @cache
-def _digest_of(folder: str) -> str:
+def digest_of(folder: str) -> str:
     """The runtime's files in `folder`, by content."""
     files = sorted(path for path in (RUNTIME / folder).rglob("*") if path.is_file())
-    return _digest(*[str(path.relative_to(RUNTIME)) + path.read_text("utf-8") for path in files])
+    return digest(*[str(path.relative_to(RUNTIME)) + path.read_text("utf-8") for path in files])
 
 
-def _digest(*parts: str) -> str:
+def digest(*parts: str) -> str:
+    """What names something by all that it is made of."""
     hasher = hashlib.sha256()
     for part in parts:
         hasher.update(part.encode("utf-8", "surrogateescape"))

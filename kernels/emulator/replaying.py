@@ -16,8 +16,9 @@ from kernels.emulator.recording import Call, load_call
 
 # What a shown value has at most.
 _SHOWN = 12
-# Bytes on either side of a tensor, and what they are.
-_ROOM = 1024
+# Bytes on either side of a tensor, and what they are. An index that is wrong by a request's whole
+# row of tokens stays within them.
+_ROOM = 1 << 16
 _ROOM_BYTE = 0xA5
 _FLOATS = ("float16", "float32", "float64", "bfloat16")
 

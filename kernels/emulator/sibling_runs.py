@@ -39,7 +39,9 @@ def run_siblings(job: dict[str, Any]) -> None:
     varied: Counter[str] = Counter()
     if calls and not counts[Agreement.DIFFERS] and job["variations"]:
         events.write({"event": "call", "call": ""})
-        found = find_difference(pair, calls, job["variations"], varied)
+        found = find_difference(
+            pair, calls, job["variations"], varied, lambda: events.write({"event": "variation"})
+        )
         if found is not None:
             events.write(_event(found, "", job["op"]))
     end = {"event": "end", "why": "", "counts": counts, "varied": varied}

@@ -64,10 +64,15 @@ class Toolchain:
     version: str
 
     @property
+    def is_gcc(self) -> bool:
+        """Whether it is g++, by whatever name."""
+        return "clang" not in self.version
+
+    @property
     def flags(self) -> list[str]:
         """The flags that it knows: some are g++'s alone."""
         known = list(_FLAGS)
-        if "clang" in self.version:
+        if not self.is_gcc:
             known.remove("-fno-gnu-unique")
             known.remove("-fmax-errors=5")
         return known

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,7 @@ _KINDS = ("row", "length", "idle", "flag", "number")
 _SETTING = "setting"
 _OF_ROWS = ("row", "length", "idle")
 _MOST_EDITS = 4
-# A budget or a limit counts when there is about as much of what it limits, in a call of some rows.
+# A limit in the environment where nothing says how much there is.
 _LARGEST_SETTING = 64
 _LARGEST_CALL = 1 << 16
 # A tensor with such a name is worked out from all rows: other rows would make it wrong, unless it
@@ -56,12 +56,16 @@ class _Differs(Exception):
 
 
 def find_difference(
-    pair: Pair, calls: Sequence[Call], most: int, counts: Counter[str]
+    pair: Pair,
+    calls: Sequence[Call],
+    most: int,
+    counts: Counter[str],
+    tick: Callable[[], None],
 ) -> Comparison | None:
     """The smallest of at most `most` variations on which the sides differ.
 
     `counts` gets the number of inputs that agreed, differed, or were not compared; it stays empty
-    where Hypothesis is not installed.
+    where Hypothesis is not installed. `tick` is called before each.
     """
     try:
         import hypothesis
@@ -88,6 +92,7 @@ def find_difference(
     )
     @hypothesis.given(strategies.integers(0, len(shown) - 1), edits)
     def check(index: int, edits: Sequence[Edit]) -> None:
+        tick()
         comparison = pair.compare(vary(shown, index, edits, sums, pair.settings))
         counts[comparison.agreement] += 1
         if comparison.place:
@@ -132,8 +137,8 @@ def vary(
         elif edit.kind == "number":
             _exchange_number(values, donor.values, edit)
         elif edit.kind == _SETTING:
-            name = settings[edit.choice % len(settings)]
-            environment[name] = str(edit.place % _LARGEST_SETTING)
+            which, name = divmod(edit.choice, len(settings))
+            environment[settings[name]] = str(edit.place % _most_of_all(values, which))
     for found in kept:
         found.restore(values, call.values)
     return Call(call.op, call.parameters, values, is_shown=False, settings=environment)
@@ -203,6 +208,18 @@ def _make_idle(values: Sequence[Value], edit: Edit) -> None:
     for number, array in enumerate(lengths):
         if chosen >> number & 1:
             array[edit.place % rows] = 0
+
+
+def _most_of_all(values: Sequence[Value], choice: int) -> int:
+    """A bound for a limit: more than all requests have together, of one of their numbers."""
+    rows = number_of_requests(values)
+    sums = [
+        int(value.array.sum())
+        for value in values
+        if isinstance(value, HostTensor) and _is_number_of_rows(value.array, rows)
+    ]
+    positive = [number for number in sums if number > 0]
+    return 1 + positive[choice % len(positive)] if positive else _LARGEST_SETTING
 
 
 def _is_number_of_rows(array: np.ndarray, rows: int) -> bool:

@@ -102,7 +102,8 @@ HOSTILE = {
     ),
     "leaves_at_start": "#include <cstdlib>\nstatic int leave = (std::exit(0), 1);\n",
 }
-_LOOPS = "volatile int on = 1; while (on) {}"
+# It takes no processor from others meanwhile.
+_LOOPS = "for (;;) pause();"
 # Each child forks as often as is left: 127 processes that never end, in place of all there could be.
 _FORKS = """
   if (threadIdx.x == 0) {
@@ -129,7 +130,7 @@ def write_ops(folder: Path, side: int, names: Iterable[str] = tuple(BODIES)) -> 
 
 def write_hostile(folder: Path, fork_name: str) -> None:
     """Ops that mean harm, and those that do not; forked processes are called `fork_name`."""
-    write_ops(folder, 0)
+    write_ops(folder, 0, ["add_one"])
     ops = folder / OPS
     body = _GUARDED.format(change="+= 0")
     for name, prefix in HOSTILE.items():
@@ -161,6 +162,14 @@ def take_size(folder: Path, name: str, *, is_test_adapted: bool) -> None:
     if is_test_adapted:
         test = folder / f"tests/test_{name}.py"
         test.write_text(test.read_text().replace(f"{name}(values)", f"{name}(values, 8)"))
+
+
+def read_limit(folder: Path, name: str, limit: str) -> None:
+    """The op takes at most `limit` values where the environment has one, the text `most`."""
+    [source] = folder.rglob(f"{name}.cu")
+    size = "  int n = static_cast<int>(values.shape()[0]);\n"
+    read = f'  if (const char* most = getenv("MOST_VALUES")) n = std::min(n, {limit});\n'
+    source.write_text(source.read_text().replace(size, size + read))
 
 
 def commit(folder: Path, message: str) -> str:

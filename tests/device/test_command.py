@@ -143,6 +143,22 @@ def test_what_only_a_varied_input_shows(cache: Path, tmp_path: Path, title: str)
 
 
 @needs_compiler
+def test_a_limit_in_the_environment(cache: Path, tmp_path: Path) -> None:
+    fixture_repo.write_ops(tmp_path, 0, ["add_one"])
+    fixture_repo.read_limit(tmp_path, "add_one", "std::stoi(most)")
+    base = fixture_repo.commit(tmp_path, "base")
+    fixture_repo.write_ops(tmp_path, 0, ["add_one"])
+    fixture_repo.read_limit(tmp_path, "add_one", "std::stoi(most) + 1")
+    head = fixture_repo.commit(tmp_path, "head")
+    sides = ("--base", base, "--head", head, "--title", "Refactor add_one", "--format", "json")
+    report = report_of(run_device(cache, "compare", "--repo", str(tmp_path), *sides))
+    [finding] = report["findings"]
+    assert (finding["rule"], finding["severity"]) == ("device.changed-result", "question")
+    shown = dict(finding["evidence"][0]["inputs"])
+    assert 0 <= int(shown["MOST_VALUES"]) < 8
+
+
+@needs_compiler
 def test_a_refusal_has_its_name(compared: dict[str, Any]) -> None:
     [refused] = compared["sources"]["refused"]
     assert refused["path"].endswith("tensor_core.cu")
@@ -164,14 +180,14 @@ def test_a_finding_can_be_shown_again(compared: dict[str, Any], cache: Path) -> 
 
 @needs_compiler
 def test_a_test_that_the_change_takes_away(cache: Path, tmp_path: Path) -> None:
-    fixture_repo.write_ops(tmp_path, 0)
+    fixture_repo.write_ops(tmp_path, 0, ["add_one"])
     base = fixture_repo.commit(tmp_path, "base")
-    fixture_repo.write_ops(tmp_path, 1)
+    fixture_repo.write_ops(tmp_path, 1, ["add_one"])
     test = tmp_path / "tests/test_add_one.py"
     test.write_text(test.read_text().replace("def test_", "def no_longer_test_"))
     head = fixture_repo.commit(tmp_path, "head")
     arguments = ("--repo", str(tmp_path), "--base", base, "--head", head, "--format", "json")
-    report = report_of(run_device(cache, "test", *arguments, "--paths", "*/add_one.cu"))
+    report = report_of(run_device(cache, "test", *arguments))
     [finding] = report["findings"]
     assert (finding["rule"], finding["severity"]) == ("device.test-fails", "question")
 
@@ -205,7 +221,7 @@ def test_formats(cache: Path, repo: tuple[Path, str, str], form: str) -> None:
 
 @needs_compiler
 def test_unreached_lines(cache: Path, tmp_path: Path) -> None:
-    fixture_repo.write_ops(tmp_path, 0)
+    fixture_repo.write_ops(tmp_path, 0, ["keep"])
     base = fixture_repo.commit(tmp_path, "base")
     source = tmp_path / fixture_repo.OPS / "deep" / "keep.cu"
     text = source.read_text()
@@ -224,7 +240,7 @@ def test_unreached_lines(cache: Path, tmp_path: Path) -> None:
 
 @needs_compiler
 def test_mistakes_in_changed_lines(cache: Path, tmp_path: Path) -> None:
-    fixture_repo.write_ops(tmp_path, 0)
+    fixture_repo.write_ops(tmp_path, 0, ["keep"])
     base = fixture_repo.commit(tmp_path, "base")
     source = tmp_path / fixture_repo.OPS / "deep" / "keep.cu"
     # The test has 8 values, so that it cannot tell these bounds from others.

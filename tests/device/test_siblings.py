@@ -92,6 +92,23 @@ def test_a_parameter_of_one_side(cache: Path, tmp_path: Path) -> None:
     assert sibling["left_out"] == ["one side alone takes mask"]
 
 
+@pytest.mark.parametrize(("type_of_step", "is_one"), [("int", True), ("long", False)])
+def test_a_function_that_stands_in_another_namespace(
+    cache: Path, tmp_path: Path, type_of_step: str, *, is_one: bool
+) -> None:
+    fixture_copies.write_copies(tmp_path)
+    wrapper = tmp_path / WRAPPER
+    text = wrapper.read_text().replace("namespace example {", "namespace other {")
+    head, call, body = text.partition("int advance(api")
+    wrapper.write_text(head + call + body.replace("int step", f"{type_of_step} step", 1))
+    commit(tmp_path, "head")
+    [sibling] = compare(cache, tmp_path)["siblings"]
+    assert sibling["compared"] == is_one
+    told = "example::plugin::advance is defined nowhere: other::plugin::advance stands for it"
+    assert (told in sibling["left_out"]) == is_one
+    assert ("undefined symbol" in sibling["why"]) != is_one
+
+
 @pytest.mark.parametrize(("step", "agrees"), [("step", True), ("2 * step", False)])
 def test_what_is_another_each_time_is_left_out_and_the_rest_compared(
     cache: Path, tmp_path: Path, step: str, agrees: bool

@@ -61,6 +61,15 @@ def test_a_length_becomes_a_smaller_one_that_another_call_shows() -> None:
     assert values_of(varied) == ([5, 0], [False, False], 1)
 
 
+def test_a_limit_in_the_environment_is_about_what_there_is() -> None:
+    settings = ("MOST_ROWS", "MOST_TOKENS")
+    for place in range(20):
+        varied = vary(SHOWN, 1, [Edit("setting", 1, place, donor=0)], (), settings)
+        # 7, 8 and 9 tokens.
+        assert varied.settings == {"MOST_TOKENS": str(place % 25)}
+        assert not varied.is_shown
+
+
 def test_sums_over_rows_keep_their_rows() -> None:
     shown = [call([0, 2], [False, False], 1, "cu_lens"), call([0, 5], [True, True], 1, "cu_lens")]
     varied = vary(shown, 0, [Edit("row", choice=1, place=1, donor=1)])

@@ -1,3 +1,4 @@
+#include "emulator/asan.h"
 #include "emulator/fiber.h"
 
 #include <sys/mman.h>
@@ -5,14 +6,6 @@
 
 #include <cstdint>
 #include <new>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define EMULATOR_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define EMULATOR_ASAN 1
-#endif
-#endif
 
 #ifdef EMULATOR_ASAN
 #include <sanitizer/asan_interface.h>

@@ -8,6 +8,7 @@
 #include "cuda_fp16.h"
 #include "cuda_fp8.h"
 #include "cuda_runtime.h"
+#include "emulator/asan.h"
 
 #define HOSTDEVICE __host__ __device__
 #define DEVICE __device__
@@ -153,12 +154,19 @@ typedef phi::dtype::float16 float16;
 typedef phi::dtype::bfloat16 bfloat16;
 typedef phi::dtype::float8_e4m3fn float8_e4m3fn;
 
+// What is written beside a tensor does not end the process, but where ASan shall see its ends.
+#ifdef EMULATOR_ASAN
+constexpr size_t kRoom = 0;
+#else
+constexpr size_t kRoom = 1 << 16;
+#endif
+
 // Memory between two guards, poisoned: a read before the first write is no zero by luck.
 inline std::shared_ptr<unsigned char> fresh_memory(size_t bytes) {
   void* memory = nullptr;
-  if (posix_memalign(&memory, 256, bytes) != 0) throw std::bad_alloc();
-  std::memset(memory, emulator::schedule().poison(), bytes);
-  return {static_cast<unsigned char*>(memory), [](unsigned char* p) { std::free(p); }};
+  if (posix_memalign(&memory, 256, bytes + 2 * kRoom) != 0) throw std::bad_alloc();
+  std::memset(memory, emulator::schedule().poison(), bytes + 2 * kRoom);
+  return {static_cast<unsigned char*>(memory) + kRoom, [](unsigned char* p) { std::free(p - kRoom); }};
 }
 
 class Tensor {
