@@ -20,8 +20,8 @@ from kernels.emulator.library import HostTensor, Value
 _LARGEST = 64 << 20
 _LARGEST_OF_ALL = 128 << 20
 _MOST = 40
-# The case that runs.
-_OF_PYTEST = "PYTEST_CURRENT_TEST"
+# The case that runs, and the version.
+_OF_PYTEST = "PYTEST_"
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Recorder:
         return {
             name: value
             for name, value in os.environ.items()
-            if name != _OF_PYTEST and self._environment.get(name) != value
+            if not name.startswith(_OF_PYTEST) and self._environment.get(name) != value
         }
 
 
