@@ -94,6 +94,9 @@ class _Run:
         self._base: SideBuild | None = None
         self._siblings: list[SiblingResult] = []
         self._comparisons: list[Comparison] = []
+        # The recorded calls, and the ops whose results on them are known to differ from base's.
+        self._calls = workspace.folder
+        self._told: set[str] = set()
         self._results: dict[tuple[Hashable, str], FileResult] = {}
         if not request.alone:
             write_tree(self._change.base, workspace.side(BASE))
@@ -256,6 +259,7 @@ class _Run:
         facts = races
         facts += self._replay()
         facts += self._compare_siblings()
+        facts += self._vary_against_base()
         self._comparisons += comparisons.with_tests("tests", head_results, tests.tests)
         self._comparisons += comparisons.with_copies(self._siblings)
         errors = self._sanitized(HEAD, tests.tests)
@@ -288,7 +292,7 @@ class _Run:
 
     def _replay(self) -> list[DeviceObservation]:
         """The recorded calls under all schedules, and head's results against base's."""
-        calls = self._collect_calls("head" if self._base is None else "base")
+        calls = self._calls = self._collect_calls("head" if self._base is None else "base")
         against, known = "", set()
         if self._base is not None:
             events = self._replay_side(self._base, calls, "base", "")
@@ -303,19 +307,24 @@ class _Run:
             changed = [event for event in events if event["event"] == "changed"]
             kind = ObservationKind.CHANGED_RESULT
             facts += observations.replayed(self._witness, kind, changed, known)
-            told = known | {str(event["op"]) for event in changed}
-            facts += self._vary_against_base(calls, told)
+            self._told = known | {str(event["op"]) for event in changed}
         return facts
 
-    def _vary_against_base(self, calls: Path, told: set[str]) -> list[DeviceObservation]:
-        """Base's and head's results on inputs made of the recorded ones: what differs is a
-        question, since no caller shows that very input."""
-        assert self._base is not None
+    def _vary_against_base(self) -> list[DeviceObservation]:
+        """Base's and head's results on inputs made of the recorded ones, and on those that show
+        how the copies are called: what differs is a question, since no caller shows that very
+        input."""
+        if self._base is None or not _promises_same_results(self._change.pull):
+            return []
         results = with_base(
-            self._workspace, self._head, self._base, calls, lambda op: self._tick(f"base: {op.op}")
+            self._workspace,
+            self._head,
+            self._base,
+            self._calls,
+            lambda op: self._tick(f"base: {op.op}"),
         )
         self._comparisons += comparisons.with_variations(results)
-        return observations.varied(self._witness, [r for r in results if r.op not in told])
+        return observations.varied(self._witness, [r for r in results if r.op not in self._told])
 
     def _compare_siblings(self) -> list[DeviceObservation]:
         """Ops and their copies for other hardware, on the calls that the tests of both show."""
@@ -329,7 +338,7 @@ class _Run:
         assert recording is not None and builds is not None
         self._run(recording, recording, COPIES, record=True)
         own_label = "head" if self._base is None else "base"
-        calls = self._collect_calls(own_label, COPIES)
+        calls = self._calls = self._collect_calls(own_label, COPIES)
         self._siblings = self._run_siblings(HEAD, self._head, builds, copies, calls)
         before = None
         # Only where the head's sides differ does it matter whether the base's did.

@@ -27,13 +27,15 @@ _MOST_DEATHS = 4
 
 @dataclass(frozen=True, slots=True)
 class SiblingPlan:
-    """What is compared: the builds of one side, and the folder of recorded calls."""
+    """What is compared: the builds of one side, and the folder of recorded calls; those of the
+    copies' own tests have names that begin with `copy_label`, if any have."""
 
     workspace: Workspace
     side: str
     own: SideBuild
     copies: SideBuild
     calls: Path
+    copy_label: str = COPIES
 
 
 def compare_all(
@@ -55,19 +57,20 @@ def _compare(plan: SiblingPlan, item: OpCopy) -> SiblingResult:
     if refusal:
         return SiblingResult(item.op, item.path, refusal)
     left_out: list[str] = []
-    variations = VARIATIONS
+    variations, apart = VARIATIONS, False
     deaths = 0
     while True:
-        result = _run(plan, item, left_out, variations, deaths)
+        result = _run(plan, item, left_out, deaths, variations, apart=apart)
         if result.finished or deaths == _MOST_DEATHS:
             return _sibling_result(item, result, left_out)
         deaths += 1
         died_of = [str(event.get("call")) for event in result.of("call")]
         if died_of and died_of[-1]:
             left_out.append(died_of[-1])
+        elif apart:
+            variations = 0
         else:
-            # Memory that was written wrongly may end the process some calls later.
-            variations = len(result.of("variation")) // 2
+            apart = True
 
 
 def _refusal(plan: SiblingPlan, item: OpCopy) -> str:
@@ -81,7 +84,13 @@ def _refusal(plan: SiblingPlan, item: OpCopy) -> str:
 
 
 def _run(
-    plan: SiblingPlan, item: OpCopy, left_out: Sequence[str], variations: int, attempt: int
+    plan: SiblingPlan,
+    item: OpCopy,
+    left_out: Sequence[str],
+    attempt: int,
+    variations: int,
+    *,
+    apart: bool,
 ) -> JobResult:
     name = item.path.replace("/", "-")
     folder = plan.workspace.job(f"sibling-{plan.side}-{item.op}-{name}-{attempt}")
@@ -97,7 +106,7 @@ def _run(
         "runtime": plan.own.runtime,
         "libraries": plan.own.libraries,
         "copy": libraries,
-        "copy_label": COPIES,
+        "copy_label": plan.copy_label,
         "modules": [*plan.own.module_libraries, *plan.copies.module_libraries],
         "texts": {
             "own": [str(plan.own.root / plan.own.source_of([item.op]))],
@@ -105,6 +114,7 @@ def _run(
         },
         "left_out": list(left_out),
         "variations": variations,
+        "apart": apart,
     }
     return run_job(job, folder, _SILENCE)
 
@@ -158,7 +168,7 @@ def with_base(
             if source.library and source.library not in same and before:
                 others = (other.path for other in sources if other.path != before)
                 ops.append(OpCopy(op, before, tuple(others)))
-    return compare_all(SiblingPlan(workspace, head.name, head, base, calls), ops, tick)
+    return compare_all(SiblingPlan(workspace, head.name, head, base, calls, ""), ops, tick)
 
 
 def parted(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kernels.emulator.apart import compare_apart
 from kernels.emulator.events import Events
 from kernels.emulator.job_ops import load_ops
 from kernels.emulator.recording import Call, load_call
@@ -16,7 +17,8 @@ from kernels.emulator.variation import find_difference
 
 
 def run_siblings(job: dict[str, Any]) -> None:
-    """Compare `job["op"]` with its copy on every recorded call, and then on variations of them.
+    """Compare `job["op"]` with its copy on every recorded call, and then on variations of them,
+    with `job["apart"]` each in a process of its own.
 
     `job["texts"]` are the files of the sources of either side. An op that no test calls is given
     the calls of another one that takes the same parameters.
@@ -39,9 +41,8 @@ def run_siblings(job: dict[str, Any]) -> None:
     varied: Counter[str] = Counter()
     if calls and not counts[Agreement.DIFFERS] and job["variations"]:
         events.write({"event": "call", "call": ""})
-        found = find_difference(
-            pair, calls, job["variations"], varied, lambda: events.write({"event": "variation"})
-        )
+        compare = compare_apart if job["apart"] else Pair.compare
+        found = find_difference(pair, calls, job["variations"], varied, compare)
         if found is not None:
             events.write(_event(found, "", job["op"]))
     end = {"event": "end", "why": "", "counts": counts, "varied": varied}
@@ -68,7 +69,8 @@ def _calls_for(job: dict[str, Any], pair: Pair) -> Iterator[tuple[Path, Call]]:
             recorded.append((path, load_call(path)))
     own = [(path, call) for path, call in recorded if call.op == job["op"]]
     for path, call in own:
-        pair.show(call, of_copy=path.name.startswith(job["copy_label"]))
+        label = job["copy_label"]
+        pair.show(call, of_copy=bool(label) and path.name.startswith(label))
     if own:
         yield from own
         return

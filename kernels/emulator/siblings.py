@@ -136,6 +136,14 @@ class Pair:
         place, got, expected = sure[0]
         return Comparison(call, Agreement.DIFFERS, "", place, expected, got)
 
+    def gives_result(self, number: int, call: Call) -> bool:
+        """Whether a side takes the call."""
+        try:
+            self._run(number, call, self._arranged(number, call), _SEEDS[0])
+        except NotComparable:
+            return False
+        return True
+
     def _agreement_without(
         self,
         unsure: set[str],

@@ -60,12 +60,12 @@ def find_difference(
     calls: Sequence[Call],
     most: int,
     counts: Counter[str],
-    tick: Callable[[], None],
+    compare: Callable[[Pair, Call], Comparison] = Pair.compare,
 ) -> Comparison | None:
     """The smallest of at most `most` variations on which the sides differ.
 
     `counts` gets the number of inputs that agreed, differed, or were not compared; it stays empty
-    where Hypothesis is not installed. `tick` is called before each.
+    where Hypothesis is not installed. `compare` is how an input is given to both.
     """
     try:
         import hypothesis
@@ -92,8 +92,7 @@ def find_difference(
     )
     @hypothesis.given(strategies.integers(0, len(shown) - 1), edits)
     def check(index: int, edits: Sequence[Edit]) -> None:
-        tick()
-        comparison = pair.compare(vary(shown, index, edits, sums, pair.settings))
+        comparison = compare(pair, vary(shown, index, edits, sums, pair.settings))
         counts[comparison.agreement] += 1
         if comparison.place:
             raise _Differs(comparison)

@@ -40,6 +40,11 @@ _LAUNCHES = f"{_EMULATOR}runtime/include/emulator/runtime_api.h"
 _EXTENSIONS = f"{_EMULATOR}extensions.py"
 _MODULES = f"{_EMULATOR}extension_modules.py"
 _IMPORTERS = f"{_EMULATOR}importers.py"
+_CUTTING = f"{_EMULATOR}cutting.py"
+_RECORDING = f"{_EMULATOR}recording.py"
+_VARIATION = f"{_EMULATOR}variation.py"
+_SYMBOLS = f"{_EMULATOR}symbols.py"
+_APART = f"{_EMULATOR}apart.py"
 _READINGS = f"{_EMULATOR}readings.py"
 
 _SELECTED = "test_runtime.py::test_items_that_are_selected"
@@ -48,6 +53,10 @@ _LOG_NORMAL = "test_runtime.py::test_log_normal_numbers_are_those_of_normal_ones
 _SHARED = "test_runtime.py::test_much_shared_memory_has_to_be_asked_for"
 _FINDER = ("test_extensions.py", "not built_tested")
 _BUILT = "test_extensions.py::test_a_module_is_built_tested_and_compared"
+_KEPT = "test_recording.py"
+_NAMESAKE = "test_siblings.py::test_a_function_that_stands_in_another_namespace"
+_LIMIT = "test_variation.py::test_a_limit_in_the_environment_is_about_what_there_is"
+_VARIED = ("test_command.py::test_what_only_a_varied_input_shows", "Refactor")
 _TAKEN = "test_siblings.py::test_a_tensor_for_each_request_and_one_for_all"
 ALL = (
     Broken(_CUB, "static_cast<bool>(flags[i])", "!flags[i]", _SELECTED),
@@ -86,6 +95,15 @@ ALL = (
     Broken(_READINGS, "row[:, : int(own[0])]", "row", _TAKEN),
     Broken(_READINGS, "(rows != rows[:1]).any()", "False", _TAKEN),
     Broken(_READINGS, "len(value.array), self.count_type", "0, self.count_type", _TAKEN),
+    Broken(_CUTTING, "narrow > _largest_index(values, width)", "narrow", _KEPT),
+    Broken(_CUTTING, "largest < width", "True", _KEPT),
+    Broken(_CUTTING, "return widths - others", "return widths", _KEPT),
+    Broken(_CUTTING, "return narrow if is_width else value", "return value", _KEPT),
+    Broken(_RECORDING, "os.environ.update(self.settings)", "pass", _KEPT),
+    Broken(_RECORDING, "[described, settings]", "described", _KEPT),
+    Broken(_VARIATION, "1 + positive[choice % len(positive)]", "2", _LIMIT),
+    Broken(_SYMBOLS, "name.group(2, 3) == wanted.group(2, 3)", "name[2] == wanted[2]", _NAMESAKE),
+    Broken(_APART, "comparison is not None", "True", *_VARIED),
 )
 
 

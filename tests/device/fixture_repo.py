@@ -86,10 +86,13 @@ BODIES = {
         _UNCHANGED,
     ),
 }
-# The same for the input of its test, not where two neighbours are equal.
+# The same for the input of its test, not where two neighbours are equal. Where one of the last values
+# is another, both end the process.
+_LAST = "values[3] + values[4] + values[5] + values[6] + values[7]"
+_DIES = f" if (threadIdx.x == 0 && {_LAST} != 25) *(volatile int*)8 = 1;"
 NEIGHBOURS = (
-    "if (threadIdx.x == 0) values[0] += n - 8;",
-    "if (threadIdx.x == 0) values[0] += n - 8 + (values[1] == values[2]);",
+    "if (threadIdx.x == 0) values[0] += n - 8;" + _DIES,
+    "if (threadIdx.x == 0) values[0] += n - 8 + (values[1] == values[2]);" + _DIES,
     _UNCHANGED,
 )
 HOSTILE = {

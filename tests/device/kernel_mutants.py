@@ -4,8 +4,9 @@
       --paths 'custom_ops/gpu_ops/speculate_decoding/*' --kernels 10 --each 12
 
 takes the first sources that have tests, puts single mistakes into their device functions (evenly
-from all that fit; `--first 5` takes others), and runs the tests on each. Those that no test notices become commits of a
-clone, on which `specbot device compare` is run, under a title that promises that nothing changes.
+from all that fit; `--first 5` takes others), and runs the tests on each. Those that no test notices
+become commits of a clone, on which `specbot device compare` is run, under a title that promises that
+nothing changes.
 What is left is printed, for a person to say which are no mistakes.
 """
 

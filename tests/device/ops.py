@@ -24,9 +24,9 @@ _LONGEST_REASON = 160
 _REASONS = 12
 
 
-def report_of(repo: Path, head: str, options: list[str]) -> dict[str, Any]:
+def report_of(repo: Path, head: str, options: list[str], action: str = "test") -> dict[str, Any]:
     """What the command says in JSON."""
-    command = [sys.executable, "-m", "bot", "device", "test", "--repo", str(repo), "--head", head]
+    command = [sys.executable, "-m", "bot", "device", action, "--repo", str(repo), "--head", head]
     command += [*options, "--format", "json", "--fail-on", "never"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
     report: dict[str, Any] = json.loads(done.stdout)

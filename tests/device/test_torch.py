@@ -39,7 +39,8 @@ STABLE_TORCH_LIBRARY_IMPL(example, CUDA, ops) {
 }
 """
 _OWN = """
-#include <torch/all.h>
+#include <ATen/core/Tensor.h>
+#include <torch/library.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAStream.h>
 
@@ -48,7 +49,7 @@ __global__ void bump_kernel(float* values, int n) {
   if (threadIdx.x < n) values[threadIdx.x] += 1;
 }
 
-void bump(torch::Tensor& values) {
+void bump(at::Tensor& values) {
   auto stream = at::cuda::getCurrentCUDAStream();
   bump_kernel<<<1, 64, 0, stream>>>(values.data_ptr<float>(), values.numel());
   C10_CUDA_KERNEL_LAUNCH_CHECK();
@@ -56,7 +57,7 @@ void bump(torch::Tensor& values) {
 
 TORCH_LIBRARY(own, ops) {
   ops.def("bump(Tensor! values) -> ()");
-  ops.impl("bump", torch::kCUDA, &bump);
+  ops.impl("bump", at::kCUDA, &bump);
 }
 """
 _OWN_TEST = """
