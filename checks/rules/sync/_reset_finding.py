@@ -39,4 +39,5 @@ def make_finding(
         symbol=function.qualname,
         subject=" ".join(omitted),
         evidence=(Definition(omitted[0], field_place, cls.name, code),),
+        pedantic=True,
     )
