@@ -6,7 +6,7 @@ Where the change rewrote an assignment in a test, for a value that an altered li
 test names, it looks in the other tests of the same folder for the line as it was. A copy whose
 value goes to other functions than the rewritten one is left out, and so is one in a test that
 imports none of the altered modules where the rewritten test does. A value that the rewritten test
-now makes in two steps is no other value.
+now makes in two steps is no other value. Several old lines of one copied function are one finding.
 
 ## Why it matters
 
@@ -29,7 +29,8 @@ really feeds the altered code is not followed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from checks.core.change import ChangeSet, FileChange
 from checks.core.code import equal_code
@@ -59,7 +60,24 @@ _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One finding for each copy of a rewritten fixture line."""
+    """One finding for each function that has copies of rewritten fixture lines."""
+    yield from _once_a_function(_findings(change, config))
+
+
+def _once_a_function(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """The findings, with those of one function joined: they were copied together."""
+    joined: dict[tuple[str, str], Finding] = {}
+    for finding in findings:
+        place = finding.location.path, finding.symbol
+        first = joined.setdefault(place, finding)
+        if first is not finding:
+            lines = Related(finding.location, Message("twin-too", {})), *finding.related
+            joined[place] = replace(first, related=(*first.related, *lines))
+    yield from joined.values()
+
+
+def _findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    """A finding for each copy of a rewritten fixture line."""
     tests = []
     for file in change.files:
         if file.head_path and config.is_test(file.path) and language(file.path) == "python":
