@@ -4,7 +4,8 @@
 
 In kernels that the change wrote or touched: `__syncthreads()` under a condition or in a loop that
 depends on `threadIdx`; and a block's reduction or scan behind an early return that depends on it.
-A barrier behind such a return waits for the threads that are left, and needs no more.
+A barrier behind such a return waits for the threads that are left, and needs no more. Where the
+other threads come to as many barriers of their own, all of them meet.
 
 ## Why it matters
 
@@ -75,8 +76,26 @@ def _skipped_barrier(changed: ChangedFunction, change: ChangeSet) -> Iterator[Fi
             continue
         if every_thread_meets(condition, changed.head, changed.statements, change):
             continue
+        if _others_wait_as_often(condition, changed.statements):
+            continue
         yield _finding(line, condition, changed)
         return
+
+
+def _others_wait_as_often(condition: E.Expr, statements: list[GuardedStmt]) -> bool:
+    """Whether the threads for which `condition` does not hold come to as many barriers of their
+    own: a group of threads that works apart (vllm-project/vllm@879ddb09c)."""
+    other = _barriers_under(negate(condition), statements)
+    return other > 0 and other == _barriers_under(condition, statements)
+
+
+def _barriers_under(condition: E.Expr, statements: list[GuardedStmt]) -> int:
+    count = 0
+    for guarded in statements:
+        is_under = any(equal_code(guard, condition) for guard in guarded.guards)
+        if is_under and not guarded.loops and _calls(guarded, _BARRIER):
+            count += 1
+    return count
 
 
 def _divergent_conditions(statements: list[GuardedStmt]) -> Iterator[tuple[int, E.Expr]]:
