@@ -18,9 +18,14 @@ from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import Assign
 
-# Ways of giving an object attributes whose names are not written down.
+# Ways of giving an object attributes whose names are not written down. Who only looks into the
+# `__dict__` of another object gives it none (the scheduler of sgl-project/sglang does, and called
+# a method under its old name until #7403).
+_OWN = r"(?:self|cls|obj|instance|new)"
 _DYNAMIC = re.compile(
-    r"setattr\(\s*(?:self|cls|obj|instance|new)\s*,\s*(?![\"'])|__dict__|__getattr|\bvars\(|__slots__|\.update_from|locals\(\)"
+    rf"setattr\(\s*{_OWN}\s*,\s*(?![\"'])|\b{_OWN}\.__dict__|\bvars\(\s*{_OWN}?\s*\)"
+    r"|__dict__(?:\.update\b|\.setdefault\b|\[[^\]]*\])?\s*(?:=(?!=)|\|=|\()"
+    r"|__getattr|__slots__|\.update_from|locals\(\)"
 )
 # What every object has.
 _OF_OBJECTS = frozenset(dir(object)) | {"__dict__", "__name__", "__qualname__", "__module__"}
