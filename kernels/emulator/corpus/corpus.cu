@@ -1,8 +1,12 @@
 // Every kernel writes up to 4,096 bytes; `main` prints them in hexadecimal, a line a kernel.
 // Compile for a GPU with: nvcc -std=c++17 -fmad=false -arch=sm_90 corpus.cu
 #include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
+#include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
 #include <curand_kernel.h>
 
@@ -11,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <cub/cub.cuh>
+#include <cuda/atomic>
 
 namespace cg = cooperative_groups;
 
@@ -477,6 +482,198 @@ __global__ void templates(T* out) {
   out[threadIdx.x] = values[(threadIdx.x + 1) % N] * T(N);
 }
 
+// ---- groups of threads: scans and reductions ----
+__global__ void tile_scans(int* out) {
+  auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+  int value = int(noise(TID) & 0xff);
+  int* o = out + TID * 4;
+  o[0] = cg::inclusive_scan(tile, value);
+  o[1] = cg::exclusive_scan(tile, value);
+  o[2] = cg::inclusive_scan(tile, value, cg::greater<int>());
+  o[3] = cg::inclusive_scan(tile, value, cg::bit_xor<int>());
+}
+__global__ void tile_reduce(int* out) {
+  auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+  int value = int(noise(TID));
+  int* o = out + TID * 4;
+  o[0] = cg::reduce(tile, value & 0xffff, cg::plus<int>());
+  o[1] = cg::reduce(tile, value, cg::less<int>());
+  o[2] = cg::reduce(tile, value, cg::bit_or<int>());
+  o[3] = int(tile.meta_group_rank() * 100 + tile.meta_group_size());
+}
+__global__ void coalesced_scan(int* out) {
+  if (noise(TID) & 1) {
+    auto together = cg::coalesced_threads();
+    out[TID] = cg::exclusive_scan(together, int(TID)) * 64 + int(together.thread_rank());
+  }
+}
+
+// ---- 8-bit and 16-bit floats: the edges ----
+__device__ inline float edge(unsigned i) {
+  const unsigned patterns[12] = {0, 0x80000000u, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0x43e00000u,
+                                 0x43e80000u, 0x43f00000u, 0x47600000u, 0x47680000u, 0x47700000u, 1};
+  if (i < 12) return __uint_as_float(patterns[i]);
+  return __uint_as_float((0x30000000u + noise(i) % 0x18000000u) | (noise(i + 1) & 0x80000000u));
+}
+__global__ void fp8_from_float(unsigned char* out) {
+  out[TID * 2] = __nv_cvt_float_to_fp8(edge(TID), __NV_SATFINITE, __NV_E4M3);
+  out[TID * 2 + 1] = __nv_cvt_float_to_fp8(edge(TID), __NV_SATFINITE, __NV_E5M2);
+}
+__global__ void fp8_to_float(float* out) {
+  __nv_fp8_e4m3 a;
+  __nv_fp8_e5m2 b;
+  a.__x = b.__x = (unsigned char)TID;
+  bool number = (TID & 0x7f) < 0x7c;  // a NaN has no sign that all agree on
+  out[TID * 2] = number ? float(a) : 0.0f;
+  out[TID * 2 + 1] = number ? float(b) : 0.0f;
+}
+__global__ void fp8_pairs(unsigned short* out) {
+  out[TID] = __nv_cvt_float2_to_fp8x2(make_float2(edge(TID), edge(TID + 100)), __NV_SATFINITE, __NV_E4M3);
+}
+__global__ void half_largest(unsigned short* out) {
+  __half a = __float2half(edge(TID)), b = __float2half(edge(TID * 7 % 64));
+  __half most = __hmax(a, b), least = __hmin(a, b);
+  out[TID * 2] = __hisnan(most) ? 0x7fff : __half_as_ushort(most);
+  out[TID * 2 + 1] = __hisnan(least) ? 0x7fff : __half_as_ushort(least);
+}
+__global__ void half_division(unsigned short* out) {
+  out[TID] = __half_as_ushort(__hdiv(__float2half(real(TID) / 7), __float2half(real(TID + 5) / 11)));
+}
+__global__ void half_to_integer(int* out) {
+  __half a = __float2half(real(TID) / 7);
+  int* o = out + TID * 3;
+  o[0] = __half2int_rn(a);
+  o[1] = __half2int_rz(a);
+  o[2] = int(__half_as_ushort(__int2half_rn(int(noise(TID) % 70000))));
+}
+__global__ void bfloat_pairs(unsigned short* out) {
+  __nv_bfloat162 a = __floats2bfloat162_rn(real(TID) / 9, real(TID + 3) / 9);
+  __nv_bfloat162 b = __float2bfloat162_rn(1.5f);
+  __nv_bfloat162 sum = __hfma2(a, b, a), most = __hmax2(a, b);
+  unsigned short* o = out + TID * 4;
+  o[0] = __bfloat16_as_ushort(__low2bfloat16(sum));
+  o[1] = __bfloat16_as_ushort(__high2bfloat16(sum));
+  o[2] = __bfloat16_as_ushort(__low2bfloat16(most));
+  o[3] = __bfloat16_as_ushort(__high2bfloat16(most));
+}
+__global__ void half_shuffle(unsigned short* out) {
+  __half2 pair = __floats2half2_rn(real(TID), real(TID + 1));
+  __half2 other = __shfl_xor_sync(~0u, pair, 3);
+  out[TID * 2] = __half_as_ushort(__low2half(other));
+  out[TID * 2 + 1] = __half_as_ushort(__shfl_down_sync(~0u, __high2half(pair), 1));
+}
+
+// ---- more of cub ----
+__global__ void cub_block_prefix(int* out) {
+  struct Running {
+    int sum;
+    __device__ int operator()(int total) { int before = sum; sum += total; return before; }
+  };
+  typedef cub::BlockScan<int, 64> Scan;
+  __shared__ typename Scan::TempStorage storage;
+  Running running{1000};
+  for (int step = 0; step < 3; ++step) {
+    int sum;
+    Scan(storage).ExclusiveSum(int(noise(threadIdx.x + step * 64) & 15), sum, running);
+    __syncthreads();
+    out[threadIdx.x * 3 + step] = sum;
+  }
+}
+__global__ void cub_block_most(int* out) {
+  typedef cub::BlockScan<int, 96> Scan;
+  __shared__ typename Scan::TempStorage storage;
+  int most, total;
+  Scan(storage).InclusiveScan(int(noise(threadIdx.x) & 0xfff), most, Largest(), total);
+  out[threadIdx.x] = most + (threadIdx.x == 0 ? total * 65536 : 0);
+}
+__global__ void cub_block_load(int* out) {
+  typedef cub::BlockLoad<int, 64, 3, cub::BLOCK_LOAD_WARP_TRANSPOSE> Load;
+  typedef cub::BlockStore<int, 64, 3> Store;
+  __shared__ typename Load::TempStorage loaded;
+  __shared__ typename Store::TempStorage stored;
+  int items[3];
+  Load(loaded).Load(out, items, 150, -7);
+  for (int i = 0; i < 3; ++i) items[i] = items[i] * 3 + int(threadIdx.x);
+  __syncthreads();
+  Store(stored).Store(out + 256, items, 170);
+}
+__global__ void cub_warp_parts(int* out) {
+  typedef cub::WarpReduce<int, 8> Reduce;
+  typedef cub::WarpScan<int, 16> Scan;
+  __shared__ typename Reduce::TempStorage reduced[16];
+  __shared__ typename Scan::TempStorage scanned[8];
+  int value = int(noise(threadIdx.x) & 0xff), sum, before;
+  int total = Reduce(reduced[threadIdx.x / 8]).Sum(value);
+  Scan(scanned[threadIdx.x / 16]).InclusiveScan(value, sum, Largest());
+  __syncwarp();
+  Scan(scanned[threadIdx.x / 16]).ExclusiveSum(value, before);
+  out[threadIdx.x] = (threadIdx.x % 8 == 0 ? total : 0) + sum * 4096 + before * 1048576;
+}
+__global__ void cub_radix_striped(int* out) {
+  typedef cub::BlockRadixSort<float, 32, 4, int> Sort;
+  __shared__ typename Sort::TempStorage storage;
+  float keys[4];
+  int values[4];
+  for (int i = 0; i < 4; ++i) {
+    keys[i] = float(int(noise(threadIdx.x * 4 + i) % 41) - 20);
+    values[i] = threadIdx.x * 4 + i;
+  }
+  Sort(storage).SortBlockedToStriped(keys, values);
+  for (int i = 0; i < 4; ++i) out[threadIdx.x + 32 * i] = int(keys[i]) * 1000 + values[i];
+}
+struct IsOdd {
+  __host__ __device__ bool operator()(int x) const { return x & 1; }
+};
+
+// ---- more of cuRAND: what its logarithms give differs in the last bits ----
+__global__ void normals(int* out) {
+  curandStatePhilox4_32_10_t state;
+  curand_init(17, TID, 2, &state);
+  int* o = out + TID * 7;
+  o[0] = int(rintf(curand_normal(&state) * 1000));
+  float2 pair = curand_normal2(&state);
+  o[1] = int(rintf(pair.x * 1000));
+  o[2] = int(rintf(pair.y * 1000));
+  o[3] = int(rintf(curand_normal(&state) * 1000));
+  float4 four = curand_normal4(&state);
+  o[4] = int(rintf(four.w * 1000));
+  o[5] = int(rintf(curand_log_normal(&state, 0.5f, 0.25f) * 1000));
+  o[6] = int(rintf(curand_log_normal(&state, 0.5f, 0.25f) * 1000));
+}
+__global__ void xorwow_normals(int* out) {
+  curandState_t state;
+  curand_init(23, TID, 0, &state);
+  for (int i = 0; i < 3; ++i) out[TID * 3 + i] = int(rintf(curand_normal(&state) * 1000));
+}
+
+// ---- more of memory ----
+__global__ void much_shared(int* out) {
+  extern __shared__ int memory[];
+  for (int i = threadIdx.x; i < 16384; i += blockDim.x) memory[i] = int(noise(i));
+  __syncthreads();
+  out[threadIdx.x] = memory[16383 - threadIdx.x * 13];
+}
+__global__ void copied_ahead(int* out) {
+  __shared__ alignas(16) int values[256];
+  const int* from = out + 512;
+  __pipeline_memcpy_async(values + threadIdx.x * 4, from + threadIdx.x * 4, 16);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  out[threadIdx.x] = values[255 - threadIdx.x] + values[threadIdx.x];
+}
+__global__ void number(int* out) { out[TID] = int(noise(TID)); }
+__global__ void atomics_of_scopes(int* out) {
+  cuda::atomic_ref<int, cuda::thread_scope_device> all(out[0]);
+  all.fetch_add(int(TID), cuda::memory_order_relaxed);
+  __shared__ cuda::atomic<int, cuda::thread_scope_block> most;
+  if (threadIdx.x == 0) most.store(0);
+  __syncthreads();
+  most.fetch_max(int(noise(TID) & 0xffff));
+  __syncthreads();
+  if (threadIdx.x == 0) out[1 + blockIdx.x] = most.load();
+}
+
 static unsigned char* device_memory;
 
 static void begin(int value) { cudaMemset(device_memory, value, kBytes); }
@@ -610,5 +807,60 @@ int main() {
   begin(0);
   templates<16, long long><<<1, 64>>>(reinterpret_cast<long long*>(device_memory));
   show("template_long");
+  RUN(tile_scans, int, 2, 64)
+  RUN(tile_reduce, int, 2, 64)
+  RUN(coalesced_scan, int, 2, 64)
+  RUN(fp8_from_float, unsigned char, 16, 64)
+  RUN(fp8_to_float, float, 4, 64)
+  RUN(fp8_pairs, unsigned short, 16, 64)
+  RUN(half_largest, unsigned short, 1, 64)
+  RUN(half_division, unsigned short, 16, 64)
+  RUN(half_to_integer, int, 4, 64)
+  RUN(bfloat_pairs, unsigned short, 4, 64)
+  RUN(half_shuffle, unsigned short, 2, 64)
+  RUN(cub_block_prefix, int, 1, 64)
+  RUN(cub_block_most, int, 1, 96)
+  begin(0);
+  number<<<4, 64>>>(reinterpret_cast<int*>(device_memory));
+  cub_block_load<<<1, 64>>>(reinterpret_cast<int*>(device_memory));
+  show("cub_block_load");
+  RUN(cub_warp_parts, int, 1, 128)
+  RUN(cub_radix_striped, int, 1, 32)
+  RUN(normals, int, 2, 64)
+  RUN(xorwow_normals, int, 2, 64)
+  cudaFuncSetAttribute(much_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536);
+  begin(0);
+  much_shared<<<1, 256, 65536>>>(reinterpret_cast<int*>(device_memory));
+  show("much_shared");
+  begin(0);
+  number<<<16, 64>>>(reinterpret_cast<int*>(device_memory));
+  copied_ahead<<<1, 64>>>(reinterpret_cast<int*>(device_memory));
+  show("copied_ahead");
+  RUN(atomics_of_scopes, int, 4, 64)
+  int* numbers = reinterpret_cast<int*>(device_memory);
+  int* results = numbers + 256;
+  int* chosen = numbers + 900;
+  // The first call of each asks how much memory it needs.
+#define WHOLE(NAME, CALL)                                        \
+  begin(0);                                                      \
+  number<<<4, 64>>>(numbers);                                    \
+  {                                                              \
+    void* room = nullptr;                                        \
+    size_t bytes = 0;                                            \
+    CALL;                                                        \
+    cudaMalloc(&room, bytes + 1);                                \
+    CALL;                                                        \
+    show(NAME);                                                  \
+    cudaFree(room);                                              \
+  }
+  WHOLE("device_select_if", cub::DeviceSelect::If(room, bytes, numbers, results, chosen, 200, IsOdd()))
+  WHOLE("device_select_flagged", cub::DeviceSelect::Flagged(room, bytes, numbers, device_memory, results, chosen, 128))
+  WHOLE("device_select_unique", cub::DeviceSelect::Unique(room, bytes, device_memory, device_memory + 1024, chosen, 900))
+  WHOLE("device_inclusive_sum", cub::DeviceScan::InclusiveSum(room, bytes, numbers, results, 256))
+  WHOLE("device_exclusive_sum", cub::DeviceScan::ExclusiveSum(room, bytes, device_memory, results, 256))
+  WHOLE("device_scan_largest", cub::DeviceScan::InclusiveScan(room, bytes, numbers, results, Largest(), 256))
+  WHOLE("device_reduce_sum", cub::DeviceReduce::Sum(room, bytes, numbers, results, 256))
+  WHOLE("device_reduce_largest", cub::DeviceReduce::Reduce(room, bytes, numbers, results, 256, Largest(), 5))
+  WHOLE("device_sort_pairs", cub::DeviceRadixSort::SortPairsDescending(room, bytes, numbers, results, numbers, results + 256, 256))
   return 0;
 }

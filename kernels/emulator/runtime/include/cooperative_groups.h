@@ -154,6 +154,9 @@ void sync(const Group& group, EMULATOR_SITE) {
 template <class T> struct plus { T operator()(T a, T b) const { return a + b; } };
 template <class T> struct greater { T operator()(T a, T b) const { return a > b ? a : b; } };
 template <class T> struct less { T operator()(T a, T b) const { return a < b ? a : b; } };
+template <class T> struct bit_and { T operator()(T a, T b) const { return a & b; } };
+template <class T> struct bit_or { T operator()(T a, T b) const { return a | b; } };
+template <class T> struct bit_xor { T operator()(T a, T b) const { return a ^ b; } };
 
 // By exchanges with a lane whose rank differs in one bit, the widest distance first.
 template <class T, class Operation>

@@ -14,6 +14,10 @@ inline bool asks_for_size(const void* memory, size_t& bytes) {
   return memory == nullptr;
 }
 
+// What is added up has the type that the operation gives: bytes are added up as integers.
+template <class Operation, class Item, class Initial = Item>
+using Accumulated = std::decay_t<std::invoke_result_t<Operation, std::decay_t<Initial>, std::decay_t<Item>>>;
+
 }  // namespace detail
 
 struct DeviceScan {
@@ -21,7 +25,7 @@ struct DeviceScan {
   static cudaError_t InclusiveScan(void* memory, size_t& bytes, In in, Out out, Operation operation, long count,
                                    cudaStream_t = nullptr) {
     if (detail::asks_for_size(memory, bytes) || count <= 0) return cudaSuccess;
-    auto sum = std::decay_t<decltype(in[0])>(in[0]);
+    detail::Accumulated<Operation, decltype(in[0])> sum = in[0];
     out[0] = sum;
     for (long i = 1; i < count; ++i) out[i] = sum = operation(sum, in[i]);
     return cudaSuccess;
@@ -30,7 +34,7 @@ struct DeviceScan {
   static cudaError_t ExclusiveScan(void* memory, size_t& bytes, In in, Out out, Operation operation, Initial initial,
                                    long count, cudaStream_t = nullptr) {
     if (detail::asks_for_size(memory, bytes)) return cudaSuccess;
-    auto sum = initial;
+    detail::Accumulated<Operation, decltype(in[0]), Initial> sum = initial;
     for (long i = 0; i < count; ++i) {
       auto item = in[i];
       out[i] = sum;
@@ -53,7 +57,7 @@ struct DeviceReduce {
   static cudaError_t Reduce(void* memory, size_t& bytes, In in, Out out, long count, Operation operation,
                             Initial initial, cudaStream_t = nullptr) {
     if (detail::asks_for_size(memory, bytes)) return cudaSuccess;
-    auto result = initial;
+    detail::Accumulated<Operation, decltype(in[0]), Initial> result = initial;
     for (long i = 0; i < count; ++i) result = operation(result, in[i]);
     out[0] = result;
     return cudaSuccess;
