@@ -120,7 +120,7 @@ def main() -> int:
     parser.add_argument("--under", required=True)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--sample", type=int, default=0)
-    parser.add_argument("--others-than", type=Path)
+    parser.add_argument("--others-than", type=Path, action="append", default=[])
     parser.add_argument("--action", choices=("test", "compare"), default="compare")
     parser.add_argument("-o", "--output", type=Path, required=True)
     args = parser.parse_args()
@@ -129,8 +129,8 @@ def main() -> int:
     entries = [json.loads(line) for line in lines]
     known = {entry["commit"] for entry in entries}
     chosen = commits(repo, args.head, args.under)
-    if args.others_than is not None:
-        before = run_before(args.others_than)
+    for result in args.others_than:
+        before = run_before(result)
         chosen = [commit for commit in chosen if commit not in before]
     chosen = by_chance(chosen, args.sample) if args.sample else chosen[: args.count]
     for commit in chosen:
