@@ -20,7 +20,10 @@ from checks.core.change import ChangeSet
 # Mistakes in one source: each is compiled by itself.
 _MOST = 24
 _SILENCE = 420.0
-_NOT_CODE = re.compile(r'//.*|"(?:\\.|[^"\\])*"|^\s*(?:#|\*|/\*).*')
+_NOT_CODE = re.compile(
+    r'//[^\n]*|"(?:\\.|[^"\\\n])*"|/\*.*?\*/|^[ \t]*#[^\n]*', re.DOTALL | re.MULTILINE
+)
+_NOT_BREAK = re.compile(r"[^\n]")
 # What stands there, and the mistake. Angle brackets count only between blanks: else they are a
 # template's.
 _MISTAKES: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -65,9 +68,9 @@ class Mutant:
 def mutants_of(path: str, text: str, lines: Sequence[int]) -> Iterator[Mutant]:
     """One mistake at each place of `lines` (numbers from 1) where one fits."""
     rows = text.split("\n")
+    codes = _NOT_CODE.sub(lambda match: _NOT_BREAK.sub(" ", match[0]), text).split("\n")
     for number in lines:
-        before = rows[number - 1]
-        code = _NOT_CODE.sub(lambda match: " " * len(match[0]), before)
+        before, code = rows[number - 1], codes[number - 1]
         for pattern, mistake in _MISTAKES:
             for match in pattern.finditer(code):
                 after = before[: match.start()] + match.expand(mistake) + before[match.end() :]

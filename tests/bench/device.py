@@ -2,6 +2,7 @@
 
     python -m tests.bench.device                           # an op of the tests' own repository
     python -m tests.bench.device --repo FastDeploy --source custom_ops/gpu_ops/op.cu
+    python -m tests.bench.device --title Refactor          # base and head on many inputs besides
 
 The floor is `g++ -O1` once over the same files, and one run of the tests that call the op, in
 processor time. The compared change is one comment in the source; its base was compared before, as
@@ -79,10 +80,11 @@ def path_without_bwrap(folder: Path) -> str:
 class Bench:
     """A clone of a repository, of which one source is changed."""
 
-    def __init__(self, clone: Path, source: str, folder: Path) -> None:
+    def __init__(self, clone: Path, source: str, folder: Path, title: str = "") -> None:
         self._clone = clone
         self._source = source
         self._folder = folder
+        self._title = ["--title", title] if title else []
         cache = {"XDG_CACHE_HOME": str(folder / "cache"), "PYTHONPATH": str(ROOT)}
         self._environment = os.environ | cache | {"PATH": path_without_bwrap(folder / "bin")}
 
@@ -95,7 +97,7 @@ class Bench:
         self._git("add", "--all")
         author = ["-c", "user.name=bench", "-c", "user.email=bench@example.com"]
         self._git(*author, "commit", "--quiet", "--no-verify", "-m", "change")
-        compared, report = self._device("compare", "--base", base, "--head", "HEAD")
+        compared, report = self._device("compare", "--base", base, "--head", "HEAD", *self._title)
         files = [self._source, *sorted({s["copy"] for s in report["siblings"]})]
         again = report["sources"]["compiled_now"]
         tests = self._device("test", "--head", "HEAD")[1]["tests"]["cases"]
@@ -152,8 +154,9 @@ class Bench:
         return spent([*command, str(path)], ROOT, self._environment)[0]
 
 
-def measure(repo: Path | None, source: str) -> Cost:
-    """The cost of a change of `source`; without a repository, of the tests' own op."""
+def measure(repo: Path | None, source: str, title: str = "") -> Cost:
+    """The cost of a change of `source` under a title; without a repository, of the tests' own
+    op."""
     with tempfile.TemporaryDirectory(prefix="specbot-bench-") as name:
         folder = Path(name).resolve()
         clone = folder / "clone"
@@ -164,7 +167,7 @@ def measure(repo: Path | None, source: str) -> Cost:
         else:
             command = ["git", "clone", "--shared", "--quiet", str(repo.resolve()), str(clone)]
             subprocess.run(command, check=True)
-        return Bench(clone, source, folder).run()
+        return Bench(clone, source, folder, title).run()
 
 
 def main() -> int:
@@ -172,8 +175,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repo", type=Path)
     parser.add_argument("--source", default=fixture_copies.GPU)
+    parser.add_argument("--title", default="")
     args = parser.parse_args()
-    cost = measure(args.repo, args.source)
+    cost = measure(args.repo, args.source, args.title)
     sys.stdout.write(
         f"{args.source}: compared {cost.compared:.1f} s; "
         f"g++ -O1 over {cost.files} files {cost.compiled:.1f} s, tests {cost.tested:.1f} s; "

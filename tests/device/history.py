@@ -6,12 +6,18 @@
 Each commit is compared with its parent, by its own changed sources and under its own title; with
 `--action test` only the tests are run, which is much cheaper. The output gets a line a commit, and
 is gone on with when the command is started again.
+
+    python -m tests.device.history --repo FastDeploy --under ':(glob)custom_ops/gpu_ops' \\
+      --sample 15 --others-than bench/device-history-fastdeploy.json -o sample.jsonl
+
+takes 15 by chance, always the same ones, of those that an earlier run had not.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import subprocess
 import sys
 import time
@@ -29,10 +35,21 @@ def git(repo: Path, *arguments: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def commits(repo: Path, head: str, under: str, count: int) -> list[str]:
+def commits(repo: Path, head: str, under: str) -> list[str]:
     """The commits with a parent that changed a device source below `under`."""
     said = git(repo, "log", "--no-merges", "--format=%H %P", head, "--", f"{under}/*.cu")
-    return [line.split()[0] for line in said.splitlines() if len(line.split()) > 1][:count]
+    return [line.split()[0] for line in said.splitlines() if len(line.split()) > 1]
+
+
+def run_before(result: Path) -> set[str]:
+    """The commits in the judged result of an earlier run."""
+    data = json.loads(result.read_text("utf-8"))
+    return {entry["commit"] for entry in (*data["commits"], *data["not_compared"])}
+
+
+def by_chance(found: list[str], count: int) -> list[str]:
+    """Some of the commits, always the same ones."""
+    return random.Random(0).sample(sorted(found), min(count, len(found)))
 
 
 def run(action: str, repo: Path, commit: str, under: str) -> dict[str, Any]:
@@ -102,6 +119,8 @@ def main() -> int:
     parser.add_argument("--head", default="HEAD")
     parser.add_argument("--under", required=True)
     parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--sample", type=int, default=0)
+    parser.add_argument("--others-than", type=Path, action="append", default=[])
     parser.add_argument("--action", choices=("test", "compare"), default="compare")
     parser.add_argument("-o", "--output", type=Path, required=True)
     args = parser.parse_args()
@@ -109,7 +128,12 @@ def main() -> int:
     lines = args.output.read_text("utf-8").splitlines() if args.output.exists() else []
     entries = [json.loads(line) for line in lines]
     known = {entry["commit"] for entry in entries}
-    for commit in commits(repo, args.head, args.under, args.count):
+    chosen = commits(repo, args.head, args.under)
+    for result in args.others_than:
+        before = run_before(result)
+        chosen = [commit for commit in chosen if commit not in before]
+    chosen = by_chance(chosen, args.sample) if args.sample else chosen[: args.count]
+    for commit in chosen:
         if commit in known:
             continue
         entries.append(run(args.action, repo, commit, args.under))

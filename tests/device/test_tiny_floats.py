@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from kernels.emulator.compiler import RUNTIME
+from kernels.emulator.standins.paddle.small_floats import BFLOAT16, FLOAT8, rounded, to_bits
+from kernels.emulator.standins.paddle.tensor import Tensor
 from kernels.emulator.toolchain import find_toolchain
 from tests.device.test_command import needs_compiler
 
@@ -70,3 +72,23 @@ def test_every_code(printed: list[list[str]], column: int, kind: torch.dtype) ->
     ours = np.array([float(line[column]) for line in printed[65536:]], np.float32)
     theirs = torch.arange(256, dtype=torch.uint8).view(kind).float().numpy()
     assert np.array_equal(ours, theirs, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(torch.float8_e4m3fn, FLOAT8), (torch.bfloat16, BFLOAT16)]
+)
+def test_a_tensor_of_a_test(kind: torch.dtype, name: str) -> None:
+    values = torch.linspace(-448, 448, 100_001)
+    bits = torch.uint8 if name == FLOAT8 else torch.int16
+    theirs = values.to(kind)
+    assert np.array_equal(rounded(values.numpy(), name), theirs.float().numpy())
+    ours = to_bits(values.numpy(), name)
+    assert np.array_equal(ours, theirs.view(bits).numpy().view(ours.dtype))
+    tensor = Tensor(values.numpy(), name)
+    assert (tensor.dtype, tensor.element_size()) == (name, ours.itemsize)
+    # What an op leaves as it is comes back as it was.
+    given = tensor.host_tensor()
+    assert np.array_equal(given.array, ours)
+    tensor.take(given)
+    assert np.array_equal(tensor.numpy(), theirs.float().numpy())
+    assert np.array_equal(Tensor.of_result(given).numpy(), theirs.float().numpy())

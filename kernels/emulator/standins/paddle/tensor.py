@@ -9,6 +9,7 @@ import numpy as np
 
 from kernels.emulator.library import HostTensor
 from kernels.emulator.standins import NotEmulated
+from kernels.emulator.standins.paddle import small_floats
 from kernels.emulator.standins.paddle.device import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
 
 DTYPE_NAMES = (
@@ -54,21 +55,13 @@ def dtype_name(dtype: object) -> str:
     return np.dtype(dtype).name  # type: ignore[call-overload, no-any-return]
 
 
-def to_bfloat16(array: np.ndarray) -> np.ndarray:
-    """The values rounded to bfloat16, ties to even, still as float32."""
-    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
-    rounded = bits + 0x7FFF + ((bits >> 16) & 1)
-    result = (rounded & np.uint32(0xFFFF0000)).view(np.float32)
-    return np.where(np.isnan(array), array, result).astype(np.float32)
-
-
 def storage_dtype(name: str) -> str:
-    """The numpy type that holds the values: bfloat16 are kept as float32."""
-    return "float32" if name == "bfloat16" else name
+    """The numpy type that holds the values: small floats are kept as float32."""
+    return "float32" if name in small_floats.SIZES else name
 
 
 class Tensor:
-    """A tensor. bfloat16 values are rounded float32; ops get and give their upper bits."""
+    """A tensor. Values of bfloat16 and 8-bit floats are rounded float32; ops get their bits."""
 
     __array_priority__ = 100
     __hash__ = object.__hash__
@@ -76,8 +69,8 @@ class Tensor:
     def __init__(self, array: Any, dtype: str | None = None, place: Place | None = None) -> None:
         plain = np.asarray(array)
         name = dtype or plain.dtype.name
-        if name == "bfloat16":
-            plain = to_bfloat16(plain)
+        if name in small_floats.SIZES:
+            plain = small_floats.rounded(plain, name)
         self.array = plain.astype(storage_dtype(name), copy=False)
         self.dtype_name = name
         self.place = place or CUDAPlace(0)
@@ -92,22 +85,20 @@ class Tensor:
         if not self.array.flags.writeable:
             self.array = self.array.copy()
         array = self.array
-        if self.dtype_name == "bfloat16":
-            array = (array.view(np.uint32) >> 16).astype(np.uint16)
+        if self.dtype_name in small_floats.SIZES:
+            array = small_floats.to_bits(array, self.dtype_name)
         return HostTensor(array, self.dtype_name, not isinstance(self.place, CUDAPlace))
 
     def take(self, written: HostTensor) -> None:
         """Take what an op wrote."""
-        if self.dtype_name == "bfloat16":
-            wide = written.array.astype(np.uint32) << 16
-            self.array[...] = wide.view(np.float32)
+        if self.dtype_name in small_floats.SIZES:
+            self.array[...] = small_floats.from_bits(written.array, self.dtype_name)
 
     @classmethod
     def of_result(cls, result: HostTensor) -> Tensor:
         """A tensor of what an op returned."""
-        if result.dtype == "bfloat16":
-            wide = result.array.astype(np.uint32) << 16
-            return cls(wide.view(np.float32), "bfloat16")
+        if result.dtype in small_floats.SIZES:
+            return cls(small_floats.from_bits(result.array, result.dtype), result.dtype)
         return cls(result.array, result.dtype)
 
     # ---- what it is ----
@@ -138,7 +129,7 @@ class Tensor:
         return Tensor(np.asarray(self.array.size))
 
     def element_size(self) -> int:
-        return 2 if self.dtype_name == "bfloat16" else self.array.itemsize
+        return small_floats.SIZES.get(self.dtype_name, self.array.itemsize)
 
     def is_contiguous(self) -> bool:
         return bool(self.array.flags.c_contiguous)
