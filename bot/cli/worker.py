@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)
     ended = threading.Event()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, lambda *_: ended.set())
+    for sent in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(sent, lambda *_: ended.set())
     with private_tempdir(settings.data_dir), own_name(settings, "-".join(queues)) as name:
         worker = Worker(context, queues, name)
         try:

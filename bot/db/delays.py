@@ -12,7 +12,7 @@ from bot.db.engine import clock, workflow_table
 def begin_delayed_by_the_common_clock() -> None:
     """For all of this process: the same by the clock that all workers have in common."""
     # DBOS has no setting for it, and calls this once a second.
-    SystemDatabase.transition_delayed_workflows = _begin_due  # type: ignore[method-assign]
+    SystemDatabase.transition_delayed_workflows = _begin_due  # type: ignore[assignment,method-assign]
 
 
 def _begin_due(database: SystemDatabase) -> None:
