@@ -2,7 +2,8 @@
 report, on a slow machine too.
 
 A review costs about as much as the functions that a change touches, and less for all else in
-their files, which is read too. What does not fit is left out whole, file by file, and the report says so.
+their files, which is read too. What does not fit is left out whole, file by file, and the report
+says so.
 """
 
 from __future__ import annotations
