@@ -13,6 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from bot.db.engine import create, put
+from bot.db.names import stored_name, stored_text
 from bot.errors import UserError
 from checks.ci.folder import dump, load
 from checks.ci.model import CIRun, Conclusion, Job, Status
@@ -130,12 +131,13 @@ def _settle(connection: sa.Connection, run: CIRun, report: Mapping[str, Any]) ->
     ended_jobs = {}
     for job in run.jobs:
         if job.status is Status.COMPLETED:
-            ended_jobs[job.workflow, job.name] = job
+            ended_jobs[stored_name(job.workflow), stored_name(job.name)] = job
     failing = set()
     for failed in report["failed"]:
         for failure in failed["failures"]:
             failed_job = failed["job"]
-            failing.add((failed_job["workflow"], failed_job["name"], _identity(failure)))
+            names = stored_name(failed_job["workflow"]), stored_name(failed_job["name"])
+            failing.add((*names, _identity(failure)))
     is_pull = sa.and_(_VERDICTS.c.repo == run.pull.repo, _VERDICTS.c.number == run.pull.number)
     open_verdicts = sa.select(_VERDICTS).where(is_pull, _VERDICTS.c.outcome.is_(None))
     for row in connection.execute(open_verdicts).mappings().all():
@@ -146,8 +148,8 @@ def _settle(connection: sa.Connection, run: CIRun, report: Mapping[str, Any]) ->
         outcome = _outcome(run, dict(row), ended, fails_again)
         if outcome is None:
             continue
-        names = ("head", "workflow", "job", "failure")
-        is_verdict = [_VERDICTS.c[name] == row[name] for name in names]
+        key = ("head", "workflow", "job", "failure")
+        is_verdict = [_VERDICTS.c[name] == row[name] for name in key]
         update = _VERDICTS.update().where(is_pull, *is_verdict)
         connection.execute(update.values(outcome=outcome))
 
@@ -169,13 +171,13 @@ def _add(connection: sa.Connection, run: CIRun, job: Json, failure: Json) -> Non
         "repo": run.pull.repo,
         "number": run.pull.number,
         "head": run.revisions.head,
-        "workflow": job["workflow"],
-        "job": job["name"],
+        "workflow": stored_name(job["workflow"]),
+        "job": stored_name(job["name"]),
         "failure": _identity(failure),
     }
     values = {
-        "test": failure["test"],
-        "error": failure["error"],
+        "test": stored_text(failure["test"]),
+        "error": stored_text(failure["error"]),
         "category": failure["category"],
         "cause": failure["cause"],
         "confidence": failure["confidence"],

@@ -13,6 +13,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from bot.db.engine import create, put
+from bot.db.names import stored_name
 from checks.ci.earlier_logs import count_forms
 from checks.ci.folder import RUN, dump
 from checks.ci.model import CIRun, Job
@@ -69,8 +70,8 @@ class LineHistory:
 def _is_job(run: CIRun, job: Job) -> sa.ColumnElement[bool]:
     return sa.and_(
         _LOGS.c.repository == run.pull.repo,
-        _LOGS.c.workflow == job.workflow,
-        _LOGS.c.job == job.name,
+        _LOGS.c.workflow == stored_name(job.workflow),
+        _LOGS.c.job == stored_name(job.name),
     )
 
 
@@ -83,8 +84,8 @@ def _keep(connection: sa.Connection, run: CIRun, job: Job, ids: Iterable[str]) -
     """Keep the log's forms, and no more than `MOST_LOGS` of the job."""
     key = {
         "repository": run.pull.repo,
-        "workflow": job.workflow,
-        "job": job.name,
+        "workflow": stored_name(job.workflow),
+        "job": stored_name(job.name),
         "execution": job.id,
     }
     values = {"number": run.pull.number, "at": run.collected.timestamp(), "forms": _pack(ids)}

@@ -28,6 +28,7 @@ from bot.web.publicity import Publicity
 from bot.web.routes import routes
 from bot.webhooks.app import application
 from bot.webhooks.prompt_protocol import PromptProtocol
+from bot.worker_name import own_name
 from bot.workflows.worker import Worker, usual_queues
 
 
@@ -71,12 +72,13 @@ def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: b
     if not work:
         server.run([listener])
         return
-    worker = Worker(context, usual_queues(settings), settings.executor("all"))
-    try:
-        worker.start()
-        server.run([listener])
-    finally:
-        worker.stop()
+    with own_name(settings, "all") as name:
+        worker = Worker(context, usual_queues(settings), name)
+        try:
+            worker.start()
+            server.run([listener])
+        finally:
+            worker.stop()
 
 
 def web_server(app: Starlette) -> uvicorn.Server:

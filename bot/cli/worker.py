@@ -17,6 +17,7 @@ from bot.errors import UserError
 from bot.files import make_private_folder
 from bot.settings import load
 from bot.tempdir import private_tempdir
+from bot.worker_name import own_name
 from bot.workflows.worker import QUEUES, Worker, usual_queues
 
 # Where the web side is on the same machine, webhooks are answered first.
@@ -33,14 +34,14 @@ def run(args: argparse.Namespace) -> int:
     make_private_folder(settings.data_dir)
     store = open_store(settings)
     context = ServiceContext.build(settings, store)
-    worker = Worker(context, queues, settings.executor("-".join(queues)))
     state_metrics.register(store.engine, settings.data_dir, settings.writes_per_hour)
     if settings.metrics_port is not None:
         serve_metrics(settings.host, settings.metrics_port)
     ended = threading.Event()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, lambda *_: ended.set())
-    with private_tempdir(settings.data_dir):
+    for sent in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(sent, lambda *_: ended.set())
+    with private_tempdir(settings.data_dir), own_name(settings, "-".join(queues)) as name:
+        worker = Worker(context, queues, name)
         try:
             worker.start()
             ended.wait()

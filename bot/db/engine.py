@@ -14,6 +14,7 @@ _PATIENCE_MS = 30_000
 _TABLES_LOCK = 7316
 # PostgreSQL's classes: connection, rollback of a transaction, resources, intervention, system.
 _PASSING_STATES = ("08", "40", "53", "57", "58")
+_READ_ONLY = "25006"
 
 
 def engine_for(url: str) -> sa.Engine:
@@ -66,6 +67,17 @@ def _told_as_a_lock(context: sa.engine.ExceptionContext) -> sa.exc.OperationalEr
 def _tell_milliseconds(connection: Any, _: Any) -> None:
     if isinstance(connection, sqlite3.Connection):
         connection.create_function("unixepoch", 1, lambda _: time.time())
+
+
+def _told_as_lost(context: sa.engine.ExceptionContext) -> None:
+    """A server that takes no writes became a standby: its connections are given up, as of one that
+    is away. DBOS waits for that one, where else the workflow would never end."""
+    if getattr(context.original_exception, "sqlstate", None) == _READ_ONLY:
+        context.is_disconnect = True
+
+
+# DBOS has engines of its own.
+sa.event.listen(sa.Engine, "handle_error", _told_as_lost)
 
 
 # From Python 3.12 on DBOS asks SQLite for `unixepoch('subsec')`, in connections of its own too.

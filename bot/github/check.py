@@ -76,3 +76,13 @@ def abandon(
     found = client.get(path)
     if found["external_id"] == order and found["status"] != "completed":
         client.patch(path, {"status": "completed", "conclusion": conclusion, "output": output})
+
+
+def end_asked_again(client: Client, app: int, repository: str, head: str, output: Json) -> None:
+    """End those of our `app` on commit `head` that nobody is going to end: GitHub takes the verdict
+    off what somebody wants run again, also where there is nothing to review any more."""
+    path = f"/repos/{repository}/commits/{head}/check-runs"
+    ended = {"status": "completed", "conclusion": "cancelled", "output": output}
+    for run in client.pages(path, "check_runs", check_name=NAME, app_id=app, filter="all"):
+        if run["status"] == "queued":
+            client.patch(f"/repos/{repository}/check-runs/{run['id']}", ended)

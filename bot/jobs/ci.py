@@ -23,15 +23,19 @@ class CommitCIJob:
     head: str
     branch: str = ""
 
-    def request(self) -> JobRequest:
-        """A look at the commit's pull requests; the events of one commit are batched. It is short,
-        and whose commit it is no event tells."""
+    def request(self, author: int = 0) -> JobRequest:
+        """A look at the commit's pull requests; the events of one commit are batched.
+
+        Whose commit it is no event tells. Looks wait for each other where the same `author`
+        (GitHub's id of the account) had its CI run, and for the reports on what that one opened.
+        """
+        alone = f"{self.repository}@{self.head}"
         return JobRequest(
             workflow="ci-commit",
             queue=QUEUE,
             id=f"ci-{self.repository_id}-{self.head}",
             arguments=(asdict(self),),
-            partition=f"{self.repository}@{self.head}",
+            partition=partition(self.repository, 0, author) if author else alone,
             batched=True,
         )
 

@@ -45,6 +45,9 @@ def order_reviews(stored: Json) -> int:
         )
         context.store.enqueue(review.request(account_id(pull)))
         ordered += 1
+    if not ordered:
+        output = check_output.superseded_output(context.words)
+        check.end_asked_again(client, context.app.id, job.repository, job.head, output)
     return ordered
 
 

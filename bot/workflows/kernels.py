@@ -73,7 +73,7 @@ def _report(context: ServiceContext, job: CommentJob, run: GpuRun, outcome: RunO
     summary = outcome.text or title
     step(
         "check",
-        lambda: kernel_check.finish(context, job, run, outcome.conclusion, title, summary),
+        lambda: _end_check(context, job, run, outcome.conclusion, title, summary),
     )
     text = f"**{title}**\n\n{outcome.text}" if outcome.text else title
     body = reply.format_answer(job, run.command, text, context.words("comments.cut"))
@@ -81,7 +81,15 @@ def _report(context: ServiceContext, job: CommentJob, run: GpuRun, outcome: RunO
     _log.info("kernel run reported", outcome=outcome.key)
 
 
+def _end_check(
+    context: ServiceContext, job: CommentJob, run: GpuRun, conclusion: str, title: str, text: str
+) -> None:
+    _wait_for_answer(context, job)
+    kernel_check.finish(context, job, run, conclusion, title, text)
+
+
 def _answer(context: ServiceContext, job: CommentJob, command: int, body: str) -> None:
+    # An earlier version may have ended the check without waiting.
     _wait_for_answer(context, job)
     client = context.app.client(job.installation, job.repository_id, COMMENT)
     reply.replace(context.app, client, job, command, body)
@@ -115,9 +123,9 @@ def _fetch(context: ServiceContext, job: CommentJob, run: GpuRun) -> RunOutcome:
 
 
 def _wait_for_answer(context: ServiceContext, job: CommentJob) -> None:
-    """Wait until the command has said that the run was asked for.
+    """Wait until the command has made its check run, and said that the run was asked for.
 
-    Both would find that nothing was said yet, and say two things.
+    Both would find that there is neither yet, and make two.
     """
     if context.store.is_running(job.id):
         raise RetryLater(1.0)

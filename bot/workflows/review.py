@@ -13,7 +13,7 @@ from dbos import error as dbos_error
 from bot.chat import auto_run
 from bot.chat.greeting import FIRST, greet
 from bot.context import metrics
-from bot.context.retries import posting_step, step
+from bot.context.retries import is_transient, posting_step, step
 from bot.context.service_context import current_context
 from bot.db.deliveries import PullKey
 from bot.db.rate_limits import charged_to
@@ -186,11 +186,17 @@ def publish(job: ReviewJob, head: str, payload: Json) -> bool:
 
 @step
 def tidy_up(job: ReviewJob, result: Json) -> None:
-    """Fold older reviews and resolve what was fixed."""
+    """Fold older reviews and resolve what was fixed. What GitHub does not let us fold, such as what
+    somebody deletes in that moment, is no reason for a check without a verdict."""
     app = current_context().app
     resolver = app.client_if_granted(job.installation, job.repository_id, RESOLVE)
     findings = result["report"]["findings"]
-    close_outdated(_client(job), job.place, result["payload"], findings, resolver)
+    try:
+        close_outdated(_client(job), job.place, result["payload"], findings, resolver)
+    except GitHubError as error:
+        if is_transient(error):
+            raise
+        _log.warning("older reviews were not folded", error=str(error))
 
 
 @step

@@ -11,6 +11,7 @@ from dbos import DBOS, DBOSPortableJSONSerializer
 
 from bot.context import metrics
 from bot.context.service_context import ServiceContext, set_current_context
+from bot.db.delays import begin_delayed_by_the_common_clock
 from bot.db.engine import steps_engine
 from bot.db.retention import purge_older
 from bot.github import GitHubError
@@ -69,6 +70,7 @@ class Worker:
     def start(self) -> None:
         """Take up work, first of all what this worker left when it last died."""
         set_current_context(self._context)
+        begin_delayed_by_the_common_clock()
         settings = self._context.settings
         DBOS(
             config={

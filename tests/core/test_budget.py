@@ -97,12 +97,19 @@ def test_one_long_line_is_charged_for_what_is_in_it():
     assert review(change, Config()).not_analysed == (("engine/table.py", "too-much"),)
 
 
-def test_a_file_of_a_hundred_lines_is_not_charged_for_one_that_changed():
+def altered(path: str, text: str) -> ChangeSet:
+    """One line of the file is another."""
+    file = FileChange("M", path, path, (Hunk(5, 1, 5, 1),))
+    return ChangeSet(MemoryTree({path: text}), MemoryTree({path: text + "\n"}), (file,))
+
+
+def test_one_line_that_changed_is_charged_for_reading_its_file():
+    """That is less than what the file would cost as a new one, and no matter of its lines alone."""
     text = python(2000)
-    hunk = (Hunk(5, 1, 5, 1),)
-    file = FileChange("M", "engine/a.py", "engine/a.py", hunk)
-    change = ChangeSet(
-        MemoryTree({"engine/a.py": text}), MemoryTree({"engine/a.py": text + "\n"}), (file,)
-    )
-    assert within_budget(change, 4000) is change
+    read = 2 * len(text) // 48
+    change = altered("engine/a.py", text)
+    assert within_budget(change, read + 50) is change
     assert change.unit("engine/a.py", Side.BASE) is not None
+    assert within_budget(change, read) is not change
+    new = change_of({"engine/a.py": text})
+    assert within_budget(new, 2 * read) is not new

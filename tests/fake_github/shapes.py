@@ -83,7 +83,10 @@ def pull(repo: state.Repository, pr: state.Pull, model: Any = m.PullRequest) -> 
     )
 
 
-def _end(repo: state.Repository, ref: str, sha: str) -> Json:
+def _end(repo: state.Repository | None, ref: str, sha: str) -> Json:
+    """One side of a pull request; a fork may be gone, and its account too."""
+    if repo is None:
+        return {"label": f"unknown:{ref}", "ref": ref, "sha": sha, "user": None, "repo": None}
     short = {"label": f"{repo.owner.login}:{ref}", "ref": ref, "sha": sha, "user": user(repo.owner)}
     return short | {"repo": repository(repo, m.Repository)}
 

@@ -107,7 +107,7 @@ class Pull:
     body: str
     base_ref: str
     head_ref: str
-    head_repo: Repository
+    head_repo: Repository | None
     base_sha: str
     head_sha: str
     state: str = "open"

@@ -29,6 +29,24 @@ def test_run_again_runs_again(live, engine):
     )
 
 
+def test_what_is_no_longer_reviewed_does_not_wait_for_ever(live, engine):
+    """GitHub takes the verdict off a check that somebody wants again, here of an old commit."""
+    fake, repo = live, engine
+    pull = people.open_pull(fake, repo, "feature")
+    old = pull.head_sha
+    until(lambda: ended(repo, old))
+    (check,) = repo.check_runs
+    sha = repo.git.commit("feature", {"engine/new.py": "x = 1\n"})
+    people.push(fake, repo, pull, sha)
+    until(lambda: ended(repo, sha))
+    check.status, check.conclusion = "queued", None
+    run = shapes.check_run(check, m.CheckRunWithSimpleCheckSuite)
+    people.webhook(fake, repo, "check_run", {"action": "rerequested", "check_run": run}, "ada")
+    until(lambda: check.status == "completed")
+    assert check.conclusion == "cancelled"
+    assert len(repo.check_runs) == 2
+
+
 def test_a_merge_queue_gets_its_check(live, engine):
     fake, repo = live, engine
     head = repo.git.sha("refs/heads/feature")

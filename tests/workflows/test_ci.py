@@ -30,7 +30,13 @@ def opened(fake: FakeGitHub, repo: state.Repository, *, draft: bool = True) -> s
     return people.open_pull(fake, repo, "feature", draft=draft, send=not draft)
 
 
-def end(fake: FakeGitHub, repo: state.Repository, event: str, part: dict[str, object]) -> None:
+def end(
+    fake: FakeGitHub,
+    repo: state.Repository,
+    event: str,
+    part: dict[str, object],
+    sender: str = "ada",
+) -> None:
     """The webhook `event` about `part`, which has ended.
 
     What is null or an object may differ from the API's, and is filled as the description of
@@ -41,13 +47,17 @@ def end(fake: FakeGitHub, repo: state.Repository, event: str, part: dict[str, ob
         for name, value in part.items()
         if value is not None and not isinstance(value, dict)
     }
-    people.webhook(fake, repo, event, {"action": "completed", event: told}, "ada")
+    people.webhook(fake, repo, event, {"action": "completed", event: told}, sender)
 
 
 def job_ended(
-    fake: FakeGitHub, repo: state.Repository, run: state.WorkflowRun, one: state.Job
+    fake: FakeGitHub,
+    repo: state.Repository,
+    run: state.WorkflowRun,
+    one: state.Job,
+    sender: str = "ada",
 ) -> None:
-    end(fake, repo, "workflow_job", shapes.job(run, one))
+    end(fake, repo, "workflow_job", shapes.job(run, one), sender)
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -518,12 +519,27 @@ def test_a_run_that_ends_before_its_command_does(live, gpu, pull):
 
     def ended() -> None:
         finish(live, gpu, gpu.runs[-1], "success", results(base, pull.head_sha))
-        until(lambda: [c.title for c in kernels(gpu, pull)] == ["No kernel got worse"])
 
     live.fault("POST", f"{gpu.name}/actions/workflows/", ended, when="after")
     ask(live, gpu, pull, "/kernels\n/help", count=2)
     until(lambda: "No kernel got worse" in pull.comments[1].body)
+    assert [c.title for c in kernels(gpu, pull)] == ["No kernel got worse"]
     assert ["No kernel got worse" in c.body for c in pull.comments[1:]] == [True, False]
+
+
+def test_a_run_that_ends_while_its_check_is_made(live, gpu, pull):
+    """There is one check, which ends."""
+    base = gpu.git.sha("main")
+
+    def ended() -> None:
+        finish(live, gpu, gpu.runs[-1], "success", results(base, pull.head_sha))
+        # Long enough for the report to come to its check.
+        time.sleep(3.0)
+
+    live.fault("POST", f"{gpu.name}/check-runs$", ended)
+    ask(live, gpu, pull, "/kernels")
+    until(lambda: "No kernel got worse" in pull.comments[-1].body)
+    assert [c.status for c in kernels(gpu, pull)] == ["completed"]
 
 
 def test_an_unanswered_dispatch_is_found_and_not_sent_again(live, gpu, pull):

@@ -179,6 +179,32 @@ def test_one_account_has_one_place_for_the_ci_of_however_many_pull_requests(fake
     until(lambda: all(said(pull) for pull, _ in waiting))
 
 
+def test_one_account_has_one_place_for_the_ci_of_commits_on_no_pull_request(fake, bot, repo):
+    begun, gone_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        gone_on.wait(120)
+
+    bot.start("--role", "web", **QUICK)
+    repo.git.commit("change", {"engine/step.py": "b = 1\n"}, parent="main")
+    pull = people.open_pull(fake, repo, "change", author="ada", draft=True, send=False)
+    for number in range(4):
+        text = f"a = {number}\n"
+        sha = repo.git.commit(f"push-{number}", {"engine/step.py": text}, parent="main")
+        run = run_of(repo, job("unit", "failure", log=LOG), head_sha=sha)
+        fake.fault("GET", f"commits/{sha}/pulls$", wait, times=100)
+        job_ended(fake, repo, run, run.jobs[0], sender="mallory")
+    bot.run("worker", **QUICK)
+    assert begun.wait(60)
+    # Long enough for a second to take the other place.
+    time.sleep(2.0)
+    run = run_of(repo, job("unit", "failure", log=LOG), head_sha=pull.head_sha)
+    job_ended(fake, repo, run, run.jobs[0], sender="ada")
+    until(lambda: said(pull), 100)
+    gone_on.set()
+
+
 def test_a_ci_report_that_an_earlier_version_ordered_apart_joins_its_authors_others(fake, bot):
     repo = small(fake)
     pull = people.open_pull(fake, repo, "feature", author="mallory", draft=True, send=False)

@@ -29,7 +29,13 @@ def job_request(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
         repository=str(repository["full_name"]),
         head=head,
         branch=_branch(payload),
-    ).request()
+    ).request(_person(payload))
+
+
+def _person(payload: Mapping[str, Any]) -> int:
+    """Who had the CI run; 0 where an App says that it ended, which does so for everybody."""
+    sender = payload.get("sender") or {}
+    return int(sender["id"]) if sender.get("type") == "User" else 0
 
 
 def _branch(payload: Mapping[str, Any]) -> str:
