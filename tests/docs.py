@@ -19,7 +19,7 @@ from tests.example.build import build
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-RESULTS = ROOT / "kernels" / "results" / "h200" / "bench.json"
+RESULTS = ROOT / "kernels" / "results" / "h100" / "bench.json"
 # The rules of which the first finding is shown in full.
 BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -33,6 +33,8 @@ _SMALL = "include/emulator/small_floats.h"
 _ATOMICS = "include/emulator/atomics.h"
 _RANDOM = "include/curand_kernel.h"
 _BLOCK = "include/cub/block.h"
+_WHOLE = "include/cub/device.h"
+_GROUPS = "include/cooperative_groups.h"
 MUTANTS = (
     Mutant(_DEVICE, "return source < first ? lane : source;", "return source;"),
     Mutant(_DEVICE, "int source = lane ^ lane_mask;", "int source = lane + lane_mask;"),
@@ -48,6 +50,13 @@ MUTANTS = (
     Mutant(_RANDOM, "if (moved < low &&", "if (false &&"),
     Mutant(_RANDOM, "leap_ahead(state, n, 67)", "leap_ahead(state, n, 66)"),
     Mutant(_BLOCK, "first < count; first += 32) result", "first < count; first += 64) result"),
+    Mutant(
+        _WHOLE,
+        "std::invoke_result_t<Operation, std::decay_t<Initial>, std::decay_t<Item>>",
+        "Initial",
+    ),
+    Mutant(_WHOLE, "!(in[i] == in[i - 1])", "!(in[i] == in[0])"),
+    Mutant(_GROUPS, "return a ^ b;", "return a | b;"),
     Mutant("src/grid.cc", "barrier.running += predicate != 0;", "barrier.running += 1;"),
     Mutant(
         "src/grid.cc",

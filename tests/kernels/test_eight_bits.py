@@ -121,4 +121,8 @@ def test_a_real_vocabulary(dtype: torch.dtype) -> None:
     same("tokens", sample(logits, seeds, seeds, warm), sample(wide, seeds, seeds, warm))
     got = logprobs(logits, seeds, 64)
     for name, value in vars(logprobs(wide, seeds, 64)).items():
-        same(name, getattr(got, name), value)
+        if value.is_floating_point():
+            # Another kernel each, in which the compiler may join a product and a sum to one instruction.
+            torch.testing.assert_close(getattr(got, name), value, rtol=1e-6, atol=0)
+        else:
+            same(name, getattr(got, name), value)

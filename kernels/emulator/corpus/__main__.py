@@ -1,7 +1,7 @@
 """`python -m kernels.emulator.corpus`: the corpus emulated, and compared with what a GPU gave.
 
 `--gpu FILE` compares with the output of the program that nvcc built; without it with the results
-that are committed beside this file. `--record FILE` takes such an output over.
+that are committed beside this file. `--record FILE --device NAME` takes such an output over.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kernels.emulator.rewrite import rewrite
 from kernels.emulator.toolchain import Variant, find_toolchain
 
 FOLDER = Path(__file__).parent
-RESULTS = FOLDER / "h200.json"
+RESULTS = FOLDER / "gpu.json"
 
 
 def main() -> int:
@@ -27,10 +27,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gpu", type=Path)
     parser.add_argument("--record", type=Path)
+    parser.add_argument("--device", help="with --record: the GPU's name")
     parser.add_argument("--show", action="store_true", help="the bytes of those that differ")
     args = parser.parse_args()
+    if (args.record is None) != (args.device is None):
+        parser.error("--record and --device go together")
     if args.record is not None:
-        record(parse_output(args.record.read_text("utf-8")))
+        record(digests(args.record), args.device)
         return 0
     emulated = parse_output(emulate())
     wanted = load_results() if args.gpu is None else digests(args.gpu)
@@ -79,12 +82,12 @@ def digests(path: Path) -> dict[str, str]:
     return {name: digest(data) for name, data in parse_output(path.read_text("utf-8")).items()}
 
 
-def record(results: dict[str, str]) -> None:
-    """Write the results of a GPU down."""
+def record(kernels: dict[str, str], device: str) -> None:
+    """Write the digests of a GPU's results down."""
     data = {
-        "device": "NVIDIA H200",
+        "device": device,
         "command": "nvcc -std=c++17 -fmad=false -arch=sm_90 corpus.cu -o corpus && ./corpus",
-        "kernels": {name: digest(data) for name, data in results.items()},
+        "kernels": kernels,
     }
     RESULTS.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
