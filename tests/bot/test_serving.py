@@ -42,14 +42,23 @@ def test_a_worker_works_on_every_queue_it_can_unless_told(
         raise UserError("unknown-queue", name="that is enough", known=queues)
 
     settings = SimpleNamespace(
-        data_dir=tmp_path, executor=str, local_kernels=kernels, local_device=device
+        data_dir=tmp_path,
+        executor=lambda kind: kind,
+        worker_id=None,
+        metrics_port=None,
+        writes_per_hour=1,
+        local_kernels=kernels,
+        local_device=device,
     )
+    store = SimpleNamespace(engine=None, close=lambda: None)
     monkeypatch.setattr("bot.workflows.worker.GPU", tmp_path / "none")
     monkeypatch.setattr("bot.cli.worker.os.nice", lambda by: by)
     monkeypatch.setattr("bot.cli.worker.load", lambda file: settings)
     monkeypatch.setattr("bot.cli.worker.logs.set_up", lambda: None)
-    monkeypatch.setattr("bot.cli.worker.open_store", lambda settings: None)
+    monkeypatch.setattr("bot.cli.worker.open_store", lambda settings: store)
     monkeypatch.setattr("bot.cli.worker.ServiceContext.build", lambda settings, store: None)
+    monkeypatch.setattr("bot.cli.worker.state_metrics.register", lambda *of: None)
+    monkeypatch.setattr("bot.cli.worker.signal.signal", lambda *of: None)
     monkeypatch.setattr("bot.cli.worker.Worker", worker)
     assert specbot("worker", *told).code == 2 and asked == [queues]
 

@@ -77,7 +77,7 @@ class Mutation:
             ):
                 continue
             for user in users:
-                if user is not mutant and getattr(user, name, None) is getattr(original, name):
+                if user is not mutant and vars(user).get(name) is getattr(original, name):
                     patch.setattr(user, name, value)
 
 
