@@ -39,5 +39,4 @@ def make_finding(
         symbol=function.qualname,
         subject=" ".join(omitted),
         evidence=(Definition(omitted[0], field_place, cls.name, code),),
-        pedantic=True,
     )

@@ -30,8 +30,7 @@ class Batch:
 ## Known limits
 
 A field that is the same for all rows needs no swap, which its allocation does not tell. Functions
-are known by how many fields they name, not by what they do with them. All of it is for the pedantic
-persona: neither of the two that were read on commits by chance was of use.
+are known by how many fields they name, not by what they do with them.
 """
 
 from __future__ import annotations
