@@ -46,7 +46,7 @@ def pick_excerpts(
 ) -> tuple[Excerpt, ...]:
     """The changed functions that most claims are about and that gained most lines, best first."""
     scores = {card.path: card.score for card in files}
-    relaid = _places_of_layout_claims(claims)
+    relaid = _places_of_same_code(claims)
     candidates = []
     for delta in changed_functions(change, config):
         place = (delta.head.path, delta.head.start_line)
@@ -63,11 +63,12 @@ def pick_excerpts(
     return tuple(_excerpt(candidate, told) for candidate in chosen[:_MOST_EXCERPTS])
 
 
-def _places_of_layout_claims(claims: Sequence[Claim]) -> set[tuple[str, int]]:
-    """(path, first line) of the functions in which only the layout changed."""
+def _places_of_same_code(claims: Sequence[Claim]) -> set[tuple[str, int]]:
+    """(path, first line) of the functions in which only the layout changed, or the place."""
     places: set[tuple[str, int]] = set()
     for claim in claims:
-        if claim.message.key == "layout":
+        key, args = claim.message.key, claim.message.args
+        if key == "layout" or (key == "moved" and args["unchanged"]):
             places.update((place.path, place.start_line) for place in claim.places)
     return places
 

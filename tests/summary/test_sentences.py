@@ -483,3 +483,51 @@ def test_only_the_sentences_that_are_known_to_tell_their_file_do():
         if any(re.search(r"\{\{ *path\b", text) for text in said.values())
     }
     assert telling == {"binding-repeated", "constant-removed"}
+
+
+ROWS = """def first(rows):
+    return rows[0]
+
+
+def last(rows):
+    return rows[-1]
+
+
+class Row:
+    def width(self):
+        return len(self.cells)
+
+    def cut(self, width):
+        self.cells = self.cells[:width]
+"""
+OLD_HOME, NEW_HOME = "fastdeploy/worker/box.py", "fastdeploy/worker/shelf.py"
+USER = "from fastdeploy.worker.box import first\n\nused = first\n"
+
+
+def moved(after: str) -> list[str]:
+    """What is said of `ROWS` that went from one file to another, where it is `after`."""
+    user = "fastdeploy/worker/user.py"
+    base = {OLD_HOME: f"KEPT = 1\n\n\n{ROWS}", user: USER}
+    head = {OLD_HOME: "KEPT = 1\n", NEW_HOME: after, user: USER.replace("box", "shelf")}
+    return sentences_about(base, head)
+
+
+def test_what_moved_together_is_one_sentence_and_neither_new_nor_gone():
+    assert moved(ROWS) == [
+        f"`first`, `last`, `Row` moved from `{OLD_HOME}` to `{NEW_HOME}`, the code as it was"
+    ]
+
+
+def test_what_moved_and_changed_is_told_apart():
+    said = moved(ROWS.replace("[:width]", "[: width + 1]").replace("rows[-1]", "rows[-2]"))
+    assert f"`first` moved from `{OLD_HOME}` to `{NEW_HOME}`, the code as it was" in said
+    assert f"`last`, `Row` moved from `{OLD_HOME}` to `{NEW_HOME}`, and changed" in said
+    rest = " ".join(said[2:])
+    assert "width + 1" in rest
+    assert "new" not in rest and "gone" not in rest
+
+
+def test_a_class_of_which_a_copy_stays_has_not_moved():
+    said = " ".join(sentences_about({OLD_HOME: ROWS}, {OLD_HOME: ROWS, NEW_HOME: ROWS}))
+    assert "moved" not in said
+    assert "The class `Row` is new" in said

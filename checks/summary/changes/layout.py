@@ -24,8 +24,12 @@ def find_relaid_functions(change: ChangeSet, config: Config) -> list[Function]:
 
 
 def _is_only_layout(delta: ChangedFunction) -> bool:
-    before, now = delta.base_text, delta.text
-    if not delta.python:
+    return same_code(delta.base_text, delta.text, python=delta.python)
+
+
+def same_code(before: str, now: str, *, python: bool) -> bool:
+    """Whether two definitions differ in layout and comments alone; False where one is no code."""
+    if not python:
         return _cpp_tokens(before) == _cpp_tokens(now)
     try:
         return _same_tree(_parse(before), _parse(now))

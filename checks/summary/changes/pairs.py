@@ -1,4 +1,4 @@
-"""Changed functions with what they were: which were cut in parts, which moved to another file."""
+"""Changed functions with what they were, and which of them were cut in parts."""
 
 from __future__ import annotations
 
@@ -164,11 +164,3 @@ def _runs(code: str) -> _Runs:
     tokens = _TOKEN.findall(code)
     count = len(tokens) - _RUN_LENGTH + 1
     return {tuple(tokens[i : i + _RUN_LENGTH]) for i in range(count)}
-
-
-def find_moves(change: ChangeSet, config: Config) -> Iterator[tuple[Function, Function]]:
-    """(before, now) of functions that stand in another file than before, under the same name."""
-    for delta, base, _ in altered_functions(change, config):
-        file = change.changed(delta.head.path)
-        if file is not None and base.path != file.base_path:
-            yield base, delta.head

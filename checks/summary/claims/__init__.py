@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.domain.change_facts import Facts
 from checks.summary.changes.definition_replacements import replacements_of_functions
+from checks.summary.changes.moves import find_moves
 from checks.summary.changes.name_replacements import NameReplacement
 from checks.summary.changes.names import last_part
 from checks.summary.claims import (
@@ -89,12 +91,18 @@ def _claims_on_definitions(
     with_known_code = split_names | {name.rsplit(".", 1)[-1] for name in carried_names}
     replaced_functions = replacements_of_functions(change, config, facts, replacements)
     old_names = {r.new: r.old for r in replacements}
+    # Who imports what moved names another module, which goes without saying.
+    moved = {
+        (PurePosixPath(move.old).stem, PurePosixPath(move.new).stem)
+        for move in find_moves(change, config)
+    }
+    exchanged = [r for r in replacements if (r.old, r.new) not in moved]
     return [
         *carried,
         *functions.describe_moves(change, config),
         *ops.describe_ops(change, facts, replacements),
         *ops.describe_bindings(change, config, old_names),
-        *[names.describe_name_replacement(r) for r in replacements],
+        *[names.describe_name_replacement(r) for r in exchanged],
         *[functions.describe_replacement(r) for r in replaced_functions],
         *settings.describe_settings(change, config),
         *functions.describe_definitions(change, config, facts, replaced_functions, with_known_code),

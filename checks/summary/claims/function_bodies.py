@@ -12,6 +12,7 @@ from checks.domain.rewrites import Rewrite, find_rewrites
 from checks.lang.ir.source_file import Function
 from checks.summary.changes.layout import find_relaid_functions, only_renamed
 from checks.summary.changes.line_diff import find_line_changes
+from checks.summary.changes.moves import find_moves
 from checks.summary.changes.sides import base_of
 from checks.summary.claims.claim_locations import location_of
 from checks.summary.model import Claim
@@ -21,9 +22,16 @@ _MOST_REWRITES = 3
 
 
 def describe_layout_changes(change: ChangeSet, config: Config) -> Iterator[Claim]:
-    """The functions of a file of which only layout and comments changed, in one sentence."""
+    """The functions of a file of which only layout and comments changed, in one sentence.
+
+    Of those that moved, the sentence about the move says it.
+    """
+    moves = find_moves(change, config)
+    moved = {(f.path, f.start_line) for move in moves for f in move.functions}
     by_path: dict[str, list[Function]] = {}
     for function in find_relaid_functions(change, config):
+        if (function.path, function.start_line) in moved:
+            continue
         by_path.setdefault(function.path, []).append(function)
     for path, functions in by_path.items():
         names = list(dict.fromkeys(f.qualname for f in functions))

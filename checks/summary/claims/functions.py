@@ -10,11 +10,11 @@ from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.domain.change_facts import Facts, FunctionFact
 from checks.summary.changes.definition_replacements import FunctionReplacement
+from checks.summary.changes.moves import Move, find_moves
 from checks.summary.changes.names import declared_name
 from checks.summary.changes.pairs import (
     altered_functions,
     find_carried_code,
-    find_moves,
     find_splits,
     same_parameters,
 )
@@ -62,10 +62,28 @@ def describe_carried_code(
 
 
 def describe_moves(change: ChangeSet, config: Config) -> Iterator[Claim]:
-    """Functions that stand in another file now."""
-    for before, now in find_moves(change, config):
-        args = {"name": now.qualname, "old": before.path, "new": now.path}
-        yield Claim(Message("moved", args), (location_of(now),), names_of(now))
+    """What stands in another file now, one sentence for all that went the same way."""
+    together: dict[tuple[str, str, bool], list[Move]] = {}
+    for move in find_moves(change, config):
+        together.setdefault((move.old, move.new, move.unchanged), []).append(move)
+    for (old, new, unchanged), moves in together.items():
+        names = list(dict.fromkeys(move.name for move in moves))
+        args = {
+            "names": names[:_MOST_NAMES],
+            "more": max(0, len(names) - _MOST_NAMES),
+            "old": old,
+            "new": new,
+            "unchanged": unchanged,
+        }
+        places = tuple(Location(new, move.line) for move in moves)
+        yield Claim(Message("moved", args), places, tuple(_names_of_moves(moves)))
+
+
+def _names_of_moves(moves: Sequence[Move]) -> Iterator[str]:
+    for move in moves:
+        yield move.name
+        for function in move.functions:
+            yield from names_of(function)
 
 
 def describe_replacement(replacement: FunctionReplacement) -> Claim:
@@ -114,12 +132,16 @@ def describe_definitions(
 def _functions_left_to_tell(
     change: ChangeSet, config: Config, facts: Facts, replaced: Sequence[FunctionReplacement]
 ) -> list[FunctionFact]:
-    """The changed functions but those that were replaced, and overloads that did not change."""
+    """The changed functions but those that were replaced or moved, and overloads that did not
+    change."""
     described = [fact for r in replaced for fact in (r.old, r.new)]
+    moved = _places_of_moves(change, config)
     same_as_before = _functions_with_same_parameters(change, config)
     functions = []
     for fact in facts.functions:
         if any(fact is other for other in described):
+            continue
+        if (fact.path, fact.name, fact.what) in moved:
             continue
         # Overloads are paired by name alone, so their parameters may look exchanged.
         place = (fact.path, fact.name, fact.line)
@@ -127,6 +149,16 @@ def _functions_left_to_tell(
             continue
         functions.append(fact)
     return functions
+
+
+def _places_of_moves(change: ChangeSet, config: Config) -> set[tuple[str, str, str]]:
+    """(path, name, `added` or `removed`) of both ends of every move."""
+    places = set()
+    for move in find_moves(change, config):
+        for function in move.functions:
+            places.add((move.new, function.qualname, "added"))
+            places.add((move.old, function.qualname, "removed"))
+    return places
 
 
 def _functions_with_same_parameters(change: ChangeSet, config: Config) -> set[tuple[str, str, int]]:

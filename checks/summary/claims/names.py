@@ -10,6 +10,7 @@ from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.domain.change_facts import ConstantFact, Facts
+from checks.summary.changes.moves import find_moves
 from checks.summary.changes.name_replacements import NameReplacement
 from checks.summary.model import Claim
 
@@ -53,7 +54,8 @@ def describe_table_keys(change: ChangeSet, config: Config, known: set[str]) -> I
 
 
 def describe_classes(change: ChangeSet, config: Config) -> Iterator[Claim]:
-    """Classes that came or went."""
+    """Classes that came or went, but for those that moved to another file."""
+    moved = {move.name for move in find_moves(change, config)}
     for file in change.files:
         if config.is_test(file.path) or file.mode != "file":
             continue
@@ -62,12 +64,12 @@ def describe_classes(change: ChangeSet, config: Config) -> Iterator[Claim]:
         old = {c.name: c for c in base.classes} if base else {}
         new_classes = head.classes if head else ()
         for cls in new_classes:
-            if cls.name not in old:
+            if cls.name not in old and cls.name not in moved:
                 message = Message("class-added", {"name": cls.name, "path": cls.path})
                 yield Claim(message, (Location(cls.path, cls.start_line),), (cls.name,))
         new_names = {cls.name for cls in new_classes}
         for name, cls in old.items():
-            if name not in new_names:
+            if name not in new_names and name not in moved:
                 message = Message("class-removed", {"name": name, "path": cls.path})
                 place = Location(cls.path, cls.start_line, side=Side.BASE)
                 yield Claim(message, (place,), (name,))
