@@ -20,7 +20,7 @@ _IN_TITLE = {
     "ci": r"\[ci\]",
 }
 _REFACTORINGS = frozenset({"split", "extracted", "moved", "carried", "function-renamed"})
-_ADDITIONS = frozenset({"op-added", "class-added", "setting-added"})
+_ADDITIONS = frozenset({"op-added", "class-added", "classes-added", "setting-added"})
 
 
 def change_types(title: str, facts: Facts, claims: Sequence[Claim]) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ _ORDER = (
     "carried",
     "moved",
     "class-added",
+    "classes-added",
     "setting-added",
     "function-replaced",
     "function-removed",

@@ -24,6 +24,7 @@ _SUMMARY_ORDER = (
     "setting-changed",
     "replaced",
     "class-added",
+    "classes-added",
     "dropped",
     "first-calls",
     "condition",

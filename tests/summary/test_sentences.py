@@ -326,7 +326,7 @@ def test_what_a_new_function_brings_into_its_file():
         "    return verify_rows(np.empty(rows))\n"
     )
     assert (
-        "the new `draw_rows` calls `verify_rows`, which no function of its file called before"
+        "The new `draw_rows` calls `verify_rows`, which no function of its file called before"
         in sentences_about(base, {**base, PATH: after})
     )
 
@@ -531,3 +531,16 @@ def test_a_class_of_which_a_copy_stays_has_not_moved():
     said = " ".join(sentences_about({OLD_HOME: ROWS}, {OLD_HOME: ROWS, NEW_HOME: ROWS}))
     assert "moved" not in said
     assert "The class `Row` is new" in said
+
+
+def test_many_classes_of_a_file_are_one_sentence():
+    rows = "".join(f"class Row{n}:\n    width = {n}\n\n\n" for n in range(10))
+    said = of(ROWS, f"{ROWS}\n\n{rows}")
+    names = ", ".join(f"`Row{n}`" for n in range(8))
+    assert said == [f"10 classes are new: {names} and 2 more"]
+
+
+def test_few_classes_of_a_file_are_told_apart():
+    rows = "".join(f"class Row{n}:\n    width = {n}\n\n\n" for n in range(3))
+    said = of(f"{ROWS}\n\n{rows}", ROWS)
+    assert said == [f"The class `Row{n}` is gone" for n in range(3)]

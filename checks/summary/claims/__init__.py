@@ -50,7 +50,7 @@ def claims_for(
     states = list(statements.describe_state_changes(change, config))
     keys_explained = {r.new for r in replacements} | _last_words_of_gained_state(states)
     classes = list(names.describe_classes(change, config))
-    class_names = {str(claim.message.args["name"]) for claim in classes}
+    class_names = _symbols_of(classes)
     claims = [
         *definitions,
         *calls.describe_call_changes(change, config, explained, changed_names),

@@ -15,9 +15,9 @@ from checks.summary.changes.line_diff import find_line_changes
 from checks.summary.changes.moves import find_moves
 from checks.summary.changes.sides import base_of
 from checks.summary.claims.claim_locations import location_of
+from checks.summary.claims.wording import first_names
 from checks.summary.model import Claim
 
-_MOST_NAMES = 8
 _MOST_REWRITES = 3
 
 
@@ -37,8 +37,7 @@ def describe_layout_changes(change: ChangeSet, config: Config) -> Iterator[Claim
         names = list(dict.fromkeys(f.qualname for f in functions))
         args = {
             "path": path,
-            "names": names[:_MOST_NAMES],
-            "more": max(0, len(names) - _MOST_NAMES),
+            **first_names(names),
         }
         places = tuple(location_of(function) for function in functions)
         yield Claim(Message("layout", args), places, tuple(names))

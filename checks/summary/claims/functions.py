@@ -19,11 +19,8 @@ from checks.summary.changes.pairs import (
     same_parameters,
 )
 from checks.summary.claims.claim_locations import location_of, names_of
+from checks.summary.claims.wording import LEAST_TOGETHER, first_names
 from checks.summary.model import Claim
-
-# So many functions of a file that came or went together are one sentence.
-_LEAST_TOGETHER = 4
-_MOST_NAMES = 8
 
 
 def describe_splits(change: ChangeSet, config: Config) -> Iterator[Claim]:
@@ -69,8 +66,7 @@ def describe_moves(change: ChangeSet, config: Config) -> Iterator[Claim]:
     for (old, new, unchanged), moves in together.items():
         names = list(dict.fromkeys(move.name for move in moves))
         args = {
-            "names": names[:_MOST_NAMES],
-            "more": max(0, len(names) - _MOST_NAMES),
+            **first_names(names),
             "old": old,
             "new": new,
             "unchanged": unchanged,
@@ -114,7 +110,7 @@ def describe_definitions(
     functions = _functions_left_to_tell(change, config, facts, replaced)
     counts = Counter((f.path, f.what) for f in functions if f.what in ("added", "removed"))
     for (path, what), count in counts.items():
-        if count >= _LEAST_TOGETHER:
+        if count >= LEAST_TOGETHER:
             together = [f for f in functions if (f.path, f.what) == (path, what)]
             together = [f for f in together if _method_name(f) not in with_known_code]
             yield _describe_several(path, what, together)
@@ -122,7 +118,7 @@ def describe_definitions(
     for fact in functions:
         # Two under one name, each for a platform, came together.
         key = (fact.path, fact.name, fact.what)
-        if counts[fact.path, fact.what] >= _LEAST_TOGETHER or key in seen:
+        if counts[fact.path, fact.what] >= LEAST_TOGETHER or key in seen:
             continue
         seen.add(key)
         if fact.what != "added" or _method_name(fact) not in with_known_code:
@@ -206,8 +202,7 @@ def _describe_several(path: str, what: str, functions: list[FunctionFact]) -> Cl
     args = {
         "path": path,
         "count": len(names),
-        "names": names[:_MOST_NAMES],
-        "more": max(0, len(names) - _MOST_NAMES),
+        **first_names(names),
     }
     if what == "added":
         message, side = Message("functions-added", args), Side.HEAD

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from checks.core.change import ChangeSet
 from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.domain.change_facts import ConstantFact, Facts
+from checks.lang.ir.source_file import Class
 from checks.summary.changes.moves import find_moves
 from checks.summary.changes.name_replacements import NameReplacement
+from checks.summary.claims.wording import LEAST_TOGETHER, first_names
 from checks.summary.model import Claim
 
 # `share_inputs["key"] = value`
@@ -59,20 +61,30 @@ def describe_classes(change: ChangeSet, config: Config) -> Iterator[Claim]:
     for file in change.files:
         if config.is_test(file.path) or file.mode != "file":
             continue
-        head = change.head_unit(file)
-        base = change.base_unit(file)
-        old = {c.name: c for c in base.classes} if base else {}
-        new_classes = head.classes if head else ()
-        for cls in new_classes:
-            if cls.name not in old and cls.name not in moved:
-                message = Message("class-added", {"name": cls.name, "path": cls.path})
-                yield Claim(message, (Location(cls.path, cls.start_line),), (cls.name,))
-        new_names = {cls.name for cls in new_classes}
-        for name, cls in old.items():
-            if name not in new_names and name not in moved:
-                message = Message("class-removed", {"name": name, "path": cls.path})
-                place = Location(cls.path, cls.start_line, side=Side.BASE)
-                yield Claim(message, (place,), (name,))
+        head, base = change.head_unit(file), change.base_unit(file)
+        now = {cls.name: cls for cls in head.classes} if head else {}
+        before = {cls.name: cls for cls in base.classes} if base else {}
+        came = [cls for name, cls in now.items() if name not in before and name not in moved]
+        went = [cls for name, cls in before.items() if name not in now and name not in moved]
+        yield from _describe_classes_of_file(came, "added", Side.HEAD)
+        yield from _describe_classes_of_file(went, "removed", Side.BASE)
+
+
+def _describe_classes_of_file(classes: Sequence[Class], what: str, side: Side) -> Iterator[Claim]:
+    """A sentence for each, or one for all where they are many."""
+    places = tuple(Location(cls.path, cls.start_line, side=side) for cls in classes)
+    names = [cls.name for cls in classes]
+    if len(classes) < LEAST_TOGETHER:
+        for cls, place in zip(classes, places, strict=True):
+            message = Message(f"class-{what}", {"name": cls.name, "path": cls.path})
+            yield Claim(message, (place,), (cls.name,))
+        return
+    args = {
+        "path": classes[0].path,
+        "count": len(names),
+        **first_names(names),
+    }
+    yield Claim(Message(f"classes-{what}", args), places, tuple(names))
 
 
 def describe_constants(facts: Facts, class_names: set[str]) -> Iterator[Claim]:

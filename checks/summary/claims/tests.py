@@ -10,6 +10,7 @@ from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.lang.source import language
+from checks.summary.claims.wording import first_names
 from checks.summary.model import Claim
 
 _CASE = re.compile(r"^\s*(?:async )?def (test_\w+)\(")
@@ -61,8 +62,7 @@ def _args(path: str, cases: dict[str, int]) -> dict[str, Any]:
     return {
         "path": path,
         "count": len(names),
-        "names": names[:_MOST_NAMES],
-        "more": max(0, len(names) - _MOST_NAMES),
+        **first_names(names, _MOST_NAMES),
     }
 
 

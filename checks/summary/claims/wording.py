@@ -9,6 +9,14 @@ from checks.lang.ir.source_file import Function
 from checks.summary.claims.claim_locations import names_of
 
 MOST_NAMED = 5
+_MOST_NAMES = 8
+# So many functions or classes of a file that came or went together are one sentence.
+LEAST_TOGETHER = 4
+
+
+def first_names(names: Sequence[str], most: int = _MOST_NAMES) -> dict[str, Any]:
+    """The first `most` names, and how many more there are."""
+    return {"names": list(names[:most]), "more": max(0, len(names) - most)}
 
 
 def which_functions(functions: Sequence[Function]) -> dict[str, Any]:
