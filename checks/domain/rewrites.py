@@ -40,7 +40,8 @@ class Rewrite:
 
     `kind`: `value` (an assignment to `target`), `part` (a long one; the words that differ), `loop`
     (over `target`), `condition` (the only branch that changed), `new` (an assignment to a target
-    that was not set before), or `branch` (a condition that only one side has; the other is empty).
+    that the function did not have before), `set` (to one that it had and did not set, such as a
+    parameter), or `branch` (a condition that only one side has; the other is empty).
     `line` is where it stands in the head, or its function's where it is gone.
     """
 
@@ -77,7 +78,7 @@ def find_rewrites(change: ChangeSet, file: FileChange) -> Iterator[Rewrite]:
         before = _changed_statements(old, base, file.base_lines())
         after = _changed_statements(new, head, file.head_lines())
         yield from _rewritten(new, before, after)
-        yield from _newly_set(new, before, after, _assigned_keys(old, base))
+        yield from _newly_set(new, old, base, before, after)
         yield from _one_sided_branch(new, before, after)
 
 
@@ -121,15 +122,18 @@ def _difference(old: str, new: str) -> tuple[str, str]:
 
 
 def _newly_set(
-    function: Function, before: _Changed, after: _Changed, assigned: set[_Key]
+    function: Function, old: Function, base: SourceFile, before: _Changed, after: _Changed
 ) -> Iterator[Rewrite]:
-    """Assignments to what the function did not set before."""
+    """Assignments to what the function did not set before, when it was `old`."""
+    assigned = _assigned_keys(old, base)
+    old_text = base.text(old.start_line, old.end_line)
     for key, (text, line) in after.alone.items():
         kind, target = key
         if kind != "value" or key in before.alone or key in assigned:
             continue
         if len(text) <= LONGEST_CODE:
-            yield Rewrite("new", function.qualname, target, "", text, line)
+            had_it = re.search(rf"(?<!\w){re.escape(target)}(?!\w)", old_text)
+            yield Rewrite("set" if had_it else "new", function.qualname, target, "", text, line)
 
 
 def _one_sided_branch(function: Function, before: _Changed, after: _Changed) -> Iterator[Rewrite]:

@@ -38,6 +38,7 @@ _ORDER = (
     "exit",
     "returned",
     "set-local",
+    "rewrite-set",
     "rewrite-branch",
     "rewrite-loop",
     "loop",

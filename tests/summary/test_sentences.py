@@ -544,3 +544,19 @@ def test_few_classes_of_a_file_are_told_apart():
     rows = "".join(f"class Row{n}:\n    width = {n}\n\n\n" for n in range(3))
     said = of(f"{ROWS}\n\n{rows}", ROWS)
     assert said == [f"The class `Row{n}` is gone" for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("rows", "`put` now sets `rows` to `width + 1`"),
+        ("cells", "`put` sets the new `cells` to `width + 1`"),
+    ],
+)
+def test_a_parameter_that_is_set_is_not_new(target: str, said: str):
+    before = "def put(rows, width):\n    return take(rows, width)\n"
+    after = before.replace(
+        "    return",
+        f"    if width > 1:\n        log(width)\n        {target} = width + 1\n    return",
+    )
+    assert said in of(before, after)

@@ -166,5 +166,7 @@ def _rewrite_message(rewrite: Rewrite, *, with_function: bool) -> Message:
             return Message("paste-branch", args)
         case "new":
             return Message("paste-new", args)
+        case "set":
+            return Message("paste-set", args)
         case _:
             return Message("paste-rewrite", args)
