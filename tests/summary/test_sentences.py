@@ -560,3 +560,14 @@ def test_a_parameter_that_is_set_is_not_new(target: str, said: str):
         f"    if width > 1:\n        log(width)\n        {target} = width + 1\n    return",
     )
     assert said in of(before, after)
+
+
+def test_a_call_of_a_library_is_not_one_of_the_products_function_of_that_name():
+    other = "def empty_rows(rows):\n    return rows\n\n\ndef fill_rows(rows):\n    return rows\n"
+    before = "import numpy as np\n\n\ndef put(rows):\n    return rows\n"
+    after = before.replace(
+        "return rows", "rows = np.empty_rows(rows)\n    log(1)\n    return tools.fill_rows(rows)"
+    )
+    said = sentences_about({PATH: before, NEW_HOME: other}, {PATH: after, NEW_HOME: other})
+    (calls,) = [s for s in said if "calls" in s]
+    assert calls == "`put` now calls `fill_rows`"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
+from checks.domain.host_waits import WAITS_AND_REMEDIES
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
@@ -17,6 +19,7 @@ from checks.summary.changes.sides import base_of
 # A name before an opening parenthesis, with or without a list of template arguments between them.
 _CALL = re.compile(r"\b(\w++)(?=\s*+(?:<[^;(){}]*>+)?\s*\()")
 _CPP_OPERATORS = ("new", "delete")
+_LIBRARIES = sys.stdlib_module_names | {"numpy", "paddle", "torch"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +36,13 @@ def find_call_changes(change: ChangeSet, config: Config) -> Iterator[CallChange]
 
     A call that moved into a helper of the same file, which the function calls now, is not lost.
     """
-    for delta, base, _ in altered_functions(change, config):
-        before, now = _callees(base), _callees(delta.head)
+    for delta, base, base_unit in altered_functions(change, config):
+        before, now = _callees(base, base_unit), _callees(delta.head, delta.unit)
         gained = tuple(name for name in now if name not in before)
         called_by_helpers: set[str] = set()
         for helper in delta.unit.functions:
             if helper.name in gained:
-                called_by_helpers.update(_callees(helper))
+                called_by_helpers.update(_callees(helper, delta.unit))
         lost = tuple(n for n in before if n not in now and n not in called_by_helpers)
         if gained or lost:
             yield CallChange(delta.head, gained, lost)
@@ -78,7 +81,7 @@ def find_newly_called(change: ChangeSet, config: Config) -> list[tuple[str, Func
             base_file = base_of(path, change)
             known = _called_before(base_file, kind, config) if base_file else set()
             called_before[path, kind] = known
-        for name in _callees(delta.head):
+        for name in _callees(delta.head, delta.unit):
             if name not in called_before[path, kind]:
                 callers.setdefault((name, kind), delta.head)
     return [(name, caller) for (name, _), caller in callers.items()]
@@ -109,14 +112,30 @@ def _plainly_called(function: Function) -> list[str]:
     return list(names)
 
 
-def _callees(function: Function) -> list[str]:
-    """The names that it calls; C++'s `new` and `delete` are no calls."""
+def _callees(function: Function, unit: SourceFile) -> list[str]:
+    """The names that it calls, but for what is a library's (`np.empty`), which the product may
+    define as well; C++'s `new` and `delete` are no calls."""
+    libraries = _names_of_libraries(unit)
     names: dict[str, None] = {}
     for call, _ in calls_of(function.body):
         name = E.callee(call)
-        if name and name not in _CPP_OPERATORS:
+        if not name or name in _CPP_OPERATORS:
+            continue
+        root, _, rest = (E.dotted(call.func) or "").partition(".")
+        is_of_library = root in libraries and not rest.startswith("ops.")
+        if not is_of_library or name in WAITS_AND_REMEDIES:
             names[name] = None
     return list(names)
+
+
+def _names_of_libraries(unit: SourceFile) -> set[str]:
+    """What a Python file calls the modules of which it is known that they are no product's."""
+    names = set()
+    for item in unit.imports:
+        package = item.module.partition(".")[0]
+        if package in _LIBRARIES:
+            names.add(item.alias or item.name or package)
+    return names
 
 
 def _called_before(base_file: SourceFile, kind: str, config: Config) -> set[str]:
