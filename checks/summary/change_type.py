@@ -19,7 +19,9 @@ _IN_TITLE = {
     "tests": r"unit ?test|\btests?\b|单测",
     "ci": r"\[ci\]",
 }
-_REFACTORINGS = frozenset({"split", "extracted", "moved", "carried", "function-renamed"})
+_REFACTORINGS = frozenset(
+    {"split", "extracted", "moved", "carried", "function-renamed", "file-renamed"}
+)
 _ADDITIONS = frozenset({"op-added", "class-added", "classes-added", "setting-added"})
 
 

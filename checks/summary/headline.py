@@ -67,6 +67,7 @@ _ORDER = (
     "line",
     "constant-changed",
     "constant-added",
+    "file-renamed",
     "tests-added",
 )
 _RANK = {key: rank for rank, key in enumerate(_ORDER)}

@@ -51,6 +51,7 @@ _SUMMARY_ORDER = (
     "passed",
     "repeated",
     "set-local",
+    "file-renamed",
     "tests-added",
 )
 _RANK = {key: rank for rank, key in enumerate(_SUMMARY_ORDER)}

@@ -35,11 +35,16 @@ def group_into_steps(change: ChangeSet, claims: Sequence[Claim]) -> tuple[Change
     for hunk in hunks:
         group = _best_group(hunk, groups) or unexplained
         group.hunks.append(hunk)
-    steps = [_step(group) for group in groups if group.hunks]
+    steps = [_step(group) for group in groups if group.hunks or _is_about_files(group)]
     steps.sort(key=lambda step: (_lateness(step), -(step.added + step.removed), step.name))
     if unexplained.hunks:
         steps.append(_step(unexplained))
     return tuple(steps)
+
+
+def _is_about_files(group: _StepGroup) -> bool:
+    """Whether its claims are about whole files, such as another name: there may be no hunk."""
+    return all(not place.start_line for claim in group.claims for place in claim.places)
 
 
 def _symbols_of(claims: Sequence[Claim]) -> tuple[str, ...]:

@@ -16,17 +16,22 @@ from tests.rules.harness import change_of
 from tests.rules.markdown import Case, Files
 
 
-def sentences_about(base: dict[str, str], head: dict[str, str]) -> list[str]:
-    """Every sentence about the change between two trees (path to text), in English."""
-    change, config = _change_between(base, head)
+def sentences_about(
+    base: dict[str, str], head: dict[str, str], was: dict[str, str] | None = None
+) -> list[str]:
+    """Every sentence about the change between two trees (path to text), in English; `was` has the
+    old paths of files by their new ones."""
+    change, config = _change_between(base, head, was)
     replacements = find_name_replacements(change, config)
     claims = claims_for(change, config, change_facts(change, config), replacements)
     return [sentence_of(claim) for claim in claims]
 
 
-def analyse_trees(base: dict[str, str], head: dict[str, str]) -> Analysis:
+def analyse_trees(
+    base: dict[str, str], head: dict[str, str], was: dict[str, str] | None = None
+) -> Analysis:
     """The whole analysis of the change between two trees."""
-    change, config = _change_between(base, head)
+    change, config = _change_between(base, head, was)
     return analyse(review(change, config), change_facts(change, config), ChangeHistory())
 
 
@@ -34,6 +39,8 @@ def sentence_of(claim: Claim, language: str = "en") -> str:
     return Catalog(language, Markdown())(f"analysis.{claim.message.key}", **claim.message.args)
 
 
-def _change_between(base: dict[str, str], head: dict[str, str]) -> tuple[ChangeSet, Config]:
-    change = change_of(Case("change", 1, Files(base, head)))
+def _change_between(
+    base: dict[str, str], head: dict[str, str], was: dict[str, str] | None
+) -> tuple[ChangeSet, Config]:
+    change = change_of(Case("change", 1, Files(base, head, was or {})))
     return change, load(None, profile="fastdeploy")

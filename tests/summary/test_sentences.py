@@ -571,3 +571,21 @@ def test_a_call_of_a_library_is_not_one_of_the_products_function_of_that_name():
     said = sentences_about({PATH: before, NEW_HOME: other}, {PATH: after, NEW_HOME: other})
     (calls,) = [s for s in said if "calls" in s]
     assert calls == "`put` now calls `fill_rows`"
+
+
+def test_a_file_with_another_path_alone():
+    done = analyse_trees({OLD_HOME: ROWS}, {NEW_HOME: ROWS}, {NEW_HOME: OLD_HOME})
+    assert [sentence_of(claim) for claim in done.headline] == [
+        "The file `box.py` is called `shelf.py` now, and is as it was"
+    ]
+    assert [claim.message.key for step in done.steps for claim in step.claims] == ["file-renamed"]
+
+
+def test_files_of_another_folder_are_one_sentence():
+    other = OLD_HOME.replace("box", "rack")
+    base = {OLD_HOME: ROWS, other: f"KEPT = 1\n{ROWS}"}
+    was = {path.replace("worker", "engine"): path for path in base}
+    head = {new: base[old] for new, old in was.items()}
+    assert sentences_about(base, head, was) == [
+        "`box.py`, `rack.py` moved from `fastdeploy/worker` to `fastdeploy/engine`, the code as it was"
+    ]

@@ -23,6 +23,7 @@ from checks.summary.claims import (
     functions,
     names,
     ops,
+    paths,
     settings,
     statements,
     tests,
@@ -68,6 +69,7 @@ def claims_for(
         *names.describe_table_keys(change, config, keys_explained),
         *classes,
         *names.describe_constants(facts, class_names),
+        *paths.describe_renamed_files(change),
         *function_bodies.describe_layout_changes(change, config),
     ]
     symbols = _symbols_of(claims)
