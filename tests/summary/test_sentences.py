@@ -589,3 +589,14 @@ def test_files_of_another_folder_are_one_sentence():
     assert sentences_about(base, head, was) == [
         "`box.py`, `rack.py` moved from `fastdeploy/worker` to `fastdeploy/engine`, the code as it was"
     ]
+
+
+def test_the_methods_of_a_class_come_and_go_with_it():
+    alone = "KEPT = 1\n"
+    assert of(alone, f"{alone}\n\n{ROWS}") == [
+        "The function `first` is new",
+        "The function `last` is new",
+        "The class `Row` is new",
+    ]
+    assert of(f"{alone}\n\n{ROWS}", alone)[-1] == "The class `Row` is gone"
+    assert "width" not in " ".join(of(f"{alone}\n\n{ROWS}", alone))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -9,6 +10,7 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.domain.change_facts import Facts, FunctionFact
+from checks.summary.changes.classes import find_class_changes
 from checks.summary.changes.definition_replacements import FunctionReplacement
 from checks.summary.changes.moves import Move, find_moves
 from checks.summary.changes.names import declared_name
@@ -128,16 +130,19 @@ def describe_definitions(
 def _functions_left_to_tell(
     change: ChangeSet, config: Config, facts: Facts, replaced: Sequence[FunctionReplacement]
 ) -> list[FunctionFact]:
-    """The changed functions but those that were replaced or moved, and overloads that did not
-    change."""
+    """The changed functions but those that were replaced or moved, methods of a class that came or
+    went with them, and overloads that did not change."""
     described = [fact for r in replaced for fact in (r.old, r.new)]
     moved = _places_of_moves(change, config)
+    classes = _changed_classes(change, config)
     same_as_before = _functions_with_same_parameters(change, config)
     functions = []
     for fact in facts.functions:
         if any(fact is other for other in described):
             continue
         if (fact.path, fact.name, fact.what) in moved:
+            continue
+        if (fact.path, _owner(fact), fact.what) in classes:
             continue
         # Overloads are paired by name alone, so their parameters may look exchanged.
         place = (fact.path, fact.name, fact.line)
@@ -155,6 +160,20 @@ def _places_of_moves(change: ChangeSet, config: Config) -> set[tuple[str, str, s
             places.add((move.new, function.qualname, "added"))
             places.add((move.old, function.qualname, "removed"))
     return places
+
+
+def _changed_classes(change: ChangeSet, config: Config) -> set[tuple[str, str, str]]:
+    """(path, name, `added` or `removed`) of the classes that came or went."""
+    changed: set[tuple[str, str, str]] = set()
+    for classes in find_class_changes(change, config):
+        changed.update((cls.path, cls.name, "added") for cls in classes.added)
+        changed.update((cls.path, cls.name, "removed") for cls in classes.removed)
+    return changed
+
+
+def _owner(fact: FunctionFact) -> str:
+    """What stands before the function's own name: a class, or a function around it."""
+    return re.sub(r"(?:\.|::)\w+$", "", fact.name)
 
 
 def _functions_with_same_parameters(change: ChangeSet, config: Config) -> set[tuple[str, str, int]]:

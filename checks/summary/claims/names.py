@@ -11,7 +11,7 @@ from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.domain.change_facts import ConstantFact, Facts
 from checks.lang.ir.source_file import Class
-from checks.summary.changes.moves import find_moves
+from checks.summary.changes.classes import find_class_changes
 from checks.summary.changes.name_replacements import NameReplacement
 from checks.summary.claims.wording import LEAST_TOGETHER, first_names
 from checks.summary.model import Claim
@@ -57,17 +57,9 @@ def describe_table_keys(change: ChangeSet, config: Config, known: set[str]) -> I
 
 def describe_classes(change: ChangeSet, config: Config) -> Iterator[Claim]:
     """Classes that came or went, but for those that moved to another file."""
-    moved = {move.name for move in find_moves(change, config)}
-    for file in change.files:
-        if config.is_test(file.path) or file.mode != "file":
-            continue
-        head, base = change.head_unit(file), change.base_unit(file)
-        now = {cls.name: cls for cls in head.classes} if head else {}
-        before = {cls.name: cls for cls in base.classes} if base else {}
-        came = [cls for name, cls in now.items() if name not in before and name not in moved]
-        went = [cls for name, cls in before.items() if name not in now and name not in moved]
-        yield from _describe_classes_of_file(came, "added", Side.HEAD)
-        yield from _describe_classes_of_file(went, "removed", Side.BASE)
+    for classes in find_class_changes(change, config):
+        yield from _describe_classes_of_file(classes.added, "added", Side.HEAD)
+        yield from _describe_classes_of_file(classes.removed, "removed", Side.BASE)
 
 
 def _describe_classes_of_file(classes: Sequence[Class], what: str, side: Side) -> Iterator[Claim]:
