@@ -13,6 +13,7 @@ from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
 from checks.core.finding import Side
 from checks.domain.impact_tags import impact_tags
+from checks.domain.table_entries import EntryChanges, entry_changes
 from checks.lang.ir.expr import Const, Expr, dotted
 from checks.lang.ir.source_file import Constant, Function, Op, Param, SourceFile, group_by
 from checks.lang.source import language
@@ -75,8 +76,9 @@ class OpFact:
 class ConstantFact:
     """A named constant whose value changed.
 
-    `old` and `new` are its source lines, empty where it did not exist. `line` is where it stands in
-    the head, or in the base where it is gone.
+    `old` and `new` are its first source lines, empty where it did not exist; `entries` is what
+    differs inside of a table. `line` is where it stands in the head, or in the base where it is
+    gone.
     """
 
     path: str
@@ -84,6 +86,7 @@ class ConstantFact:
     old: str
     new: str
     line: int
+    entries: EntryChanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +316,8 @@ def _constant_facts(
             continue
         present = after or before
         line = present.line if present is not None else 0
-        yield ConstantFact(path, name, _line(base, before), _line(head, after), line)
+        entries = entry_changes(before.value if before else None, after.value if after else None)
+        yield ConstantFact(path, name, _line(base, before), _line(head, after), line, entries)
 
 
 def _single_constants(unit: SourceFile) -> dict[str, Constant]:

@@ -65,6 +65,7 @@ _ORDER = (
     "repeated",
     "rewrite-new",
     "line",
+    "entries",
     "constant-changed",
     "constant-added",
     "file-renamed",

@@ -600,3 +600,39 @@ def test_the_methods_of_a_class_come_and_go_with_it():
     ]
     assert of(f"{alone}\n\n{ROWS}", alone)[-1] == "The class `Row` is gone"
     assert "width" not in " ".join(of(f"{alone}\n\n{ROWS}", alone))
+
+
+TABLE = """MODELS = {
+    "plain": ("plain", "Plain"),
+    "draft": ("draft", "Draft"),
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("}\n", '    "tree": ("tree", "Tree"),\n}\n', "`MODELS` has the new `tree`"),
+        ('    "plain": ("plain", "Plain"),\n', "", "`MODELS` no longer has `plain`"),
+        ('"Draft")', "None)", "`MODELS` has another value for `draft`"),
+        ('"draft":', '"tree":', "`MODELS` has the new `tree`, and no longer has `draft`"),
+    ],
+)
+def test_what_changed_in_a_table(old: str, new: str, said: str):
+    assert of(TABLE, TABLE.replace(old, new)) == [said]
+
+
+def test_what_changed_in_a_list():
+    before = "NAMES = [\n    'plain',\n]\n"
+    assert of(before, before.replace("]", "    'draft',\n]")) == ["`NAMES` has the new `draft`"]
+
+
+def test_a_table_that_came_or_went_is_not_quoted_by_its_first_line():
+    kept = "KEPT = 1\n"
+    assert of(kept, kept + TABLE) == ["`MODELS` is new"]
+    assert of(kept + TABLE, kept) == [f"`{PATH}` no longer defines `MODELS`"]
+
+
+def test_a_table_of_which_no_entry_can_be_told():
+    before = "ROWS = dict(\n    width=1,\n)\n"
+    assert of(before, before.replace("1", "2")) == ["What is in `ROWS` changed"]

@@ -10,10 +10,16 @@ from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.domain.change_facts import ConstantFact, Facts
+from checks.domain.table_entries import EntryChanges
 from checks.lang.ir.source_file import Class
 from checks.summary.changes.classes import find_class_changes
 from checks.summary.changes.name_replacements import NameReplacement
-from checks.summary.claims.wording import LEAST_TOGETHER, first_names
+from checks.summary.claims.wording import (
+    LEAST_TOGETHER,
+    MOST_NAMED,
+    first_names,
+    gained_and_lost,
+)
 from checks.summary.model import Claim
 
 # `share_inputs["key"] = value`
@@ -96,15 +102,26 @@ def _describe_constant(constant: ConstantFact) -> Claim:
     args = {
         "name": constant.name,
         "path": constant.path,
-        "old": constant.old,
-        "new": constant.new,
+        "old": _whole(constant.old),
+        "new": _whole(constant.new),
     }
+    entries = constant.entries
     if not constant.new:
         message = Message("constant-removed", args)
     elif not constant.old:
         message = Message("constant-added", args)
+    elif entries != EntryChanges():
+        table = {**gained_and_lost(entries.gained, entries.lost), "name": constant.name}
+        message = Message("entries", {**table, "altered": list(entries.altered[:MOST_NAMED])})
+    elif constant.old == constant.new:
+        message = Message("constant-inside", {"name": constant.name})
     else:
         message = Message("constant-changed", args)
     side = Side.HEAD if constant.new else Side.BASE
     place = Location(constant.path, constant.line, side=side)
     return Claim(message, (place,), (constant.name.rsplit(".", 1)[-1],))
+
+
+def _whole(line: str) -> str:
+    """The first line of a constant, or nothing where it is of several."""
+    return "" if line.endswith(("{", "[", "(", "\\")) else line
