@@ -20,7 +20,7 @@ _IN_TITLE = {
     "ci": r"\[ci\]",
 }
 _REFACTORINGS = frozenset(
-    {"split", "extracted", "moved", "carried", "function-renamed", "file-renamed"}
+    {"split", "extracted", "moved", "files-moved", "carried", "function-renamed", "file-renamed"}
 )
 _ADDITIONS = frozenset({"op-added", "class-added", "classes-added", "setting-added"})
 

@@ -46,6 +46,7 @@ _ORDER = (
     "first-calls",
     "carried",
     "moved",
+    "files-moved",
     "class-added",
     "classes-added",
     "setting-added",

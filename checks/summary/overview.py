@@ -15,6 +15,7 @@ _MOST_SYMBOLS = 8
 _SUMMARY_ORDER = (
     "split",
     "moved",
+    "files-moved",
     "op-added",
     "op-removed",
     "op-replaced",

@@ -85,3 +85,17 @@ def test_a_variable_is_named_with_its_function(specbot, packed):
 def test_words_that_name_the_change_get_no_more(specbot, packed):
     packed.commit({"engine/pack.py": NEW.replace("def pack", "def pack_flag")}, "Rename")
     assert proposed(specbot, packed, "[BugFix][Docs] Call it pack_flag")[1:] == []
+
+
+@pytest.mark.parametrize(
+    ("after", "content"),
+    [
+        ({"engine/pack.py": "", "engine/bits.py": OLD}, "move pack to engine/bits.py"),
+        ({"engine/pack.py": None, "worker/pack.py": OLD}, "move pack.py to worker"),
+        ({"engine/pack.py": None, "engine/bits.py": OLD}, "rename pack.py to bits.py"),
+    ],
+)
+def test_code_that_stands_elsewhere(specbot, repo, after, content):
+    repo.commit({"engine/pack.py": OLD, ".specbot.toml": CONFIG})
+    repo.commit(after, "Elsewhere")
+    assert proposed(specbot, repo, "[BugFix] fix bug") == [f"[BugFix] {content}"]

@@ -587,7 +587,7 @@ def test_files_of_another_folder_are_one_sentence():
     was = {path.replace("worker", "engine"): path for path in base}
     head = {new: base[old] for new, old in was.items()}
     assert sentences_about(base, head, was) == [
-        "`box.py`, `rack.py` moved from `fastdeploy/worker` to `fastdeploy/engine`, the code as it was"
+        "`box.py`, `rack.py` moved from `fastdeploy/worker` to `fastdeploy/engine`, unchanged"
     ]
 
 

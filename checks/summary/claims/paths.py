@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from checks.core.change import ChangeSet, FileChange
 from checks.core.finding import Location, Message
-from checks.summary.claims.wording import first_names
+from checks.summary.claims.wording import MOST_NAMED
 from checks.summary.model import Claim
 
 
@@ -26,10 +26,16 @@ def describe_renamed_files(change: ChangeSet) -> Iterator[Claim]:
             yield _describe_new_name(file, old, new)
     for (before, now, unchanged), files in together.items():
         names = [PurePosixPath(file.path).name for file in files]
-        args = {**first_names(names), "old": before, "new": now, "unchanged": unchanged}
+        args = {
+            "files": names[:MOST_NAMED],
+            "more": max(0, len(names) - MOST_NAMED),
+            "old": before,
+            "new": now,
+            "unchanged": unchanged,
+        }
         places = tuple(Location(file.path, 0) for file in files)
         stems = tuple(PurePosixPath(name).stem for name in names)
-        yield Claim(Message("moved", args), places, stems)
+        yield Claim(Message("files-moved", args), places, stems)
 
 
 def _describe_new_name(file: FileChange, old: PurePosixPath, new: PurePosixPath) -> Claim:
