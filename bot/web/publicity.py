@@ -12,6 +12,7 @@ import structlog
 from bot.db.repositories import Repositories
 from bot.github import Client, GitHubError
 from bot.github.app import App
+from bot.github.presence import is_hidden
 
 _log = structlog.get_logger("specbot.web")
 _METADATA = {"metadata": "read"}
@@ -68,8 +69,7 @@ class Publicity:
         try:
             found = self._client(name).get(f"/repos/{name}")
         except GitHubError as error:
-            # Gone, not ours any more, or out of our sight. (403: the installation is suspended.)
-            if error.status in (403, 404, 410, 422, 451):
+            if is_hidden(error):
                 return False
             raise
         # Under its old name GitHub leads to a repository that was renamed or moved.
