@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -297,6 +298,30 @@ def test_a_worker_that_stood_still_writes_no_more(fake, bot, repo):
     until(lambda: ended(repo, second))
     assert len(fake.requests) > asked
     once(repo, pull)
+
+
+_NO_END = """CREATE TRIGGER no_end BEFORE UPDATE ON workflow_status
+    WHEN NEW.status IN ('SUCCESS', 'ERROR') BEGIN SELECT RAISE(ABORT, 'no such luck'); END;"""
+_NO_STEP = """CREATE TRIGGER no_step BEFORE INSERT ON operation_outputs
+    WHEN NEW.function_name = 'begin_check' BEGIN SELECT RAISE(ABORT, 'no such luck'); END;"""
+_UNFINISHED = "SELECT COUNT(*) FROM workflow_status WHERE status NOT IN ('SUCCESS', 'ERROR')"
+
+
+@pytest.mark.parametrize("triggers", [_NO_END, _NO_END + _NO_STEP], ids=["end", "middle"])
+def test_what_the_database_refused_strangely_is_done_by_the_worker_that_lives(
+    fake, bot, repo, triggers
+):
+    """It is no lock and no lost connection, and DBOS lets go of the workflow."""
+    bot.start(SPECBOT_DEAD_AFTER="1")
+    database = sqlite3.connect(bot.directory / "data/specbot.sqlite", timeout=30)
+    database.executescript(triggers)
+    pull = people.open_pull(fake, repo, "feature")
+    until(lambda: "no such luck" in bot.log.read_text())
+    database.executescript("DROP TRIGGER no_end; DROP TRIGGER IF EXISTS no_step;")
+    until(lambda: ended(repo, pull.head_sha))
+    until(lambda: database.execute(_UNFINISHED).fetchone() == (0,))
+    once(repo, pull)
+    database.close()
 
 
 def test_a_look_that_breaks_is_not_the_last(fake, bot, repo):
