@@ -113,8 +113,8 @@ def _was_moved(pull: PullCIJob, context: ServiceContext) -> bool:
 
 
 def _let_older_end(pull: PullCIJob, context: ServiceContext) -> None:
-    """Raise `RetryLater` while a report that was ordered for itself is made, by a worker of a version
-    before during an upgrade. Begun anew after it, this one finds what that one wrote."""
+    """Raise `RetryLater` while a report that was ordered for itself is made, by a worker of an
+    older version during an upgrade. Begun anew after it, this one finds what that one wrote."""
     apart = partition(pull.repository, pull.number, 0)
     if set(context.store.at_work("ci-report", apart)) - {str(DBOS.workflow_id)}:
         raise RetryLater(1.0)
