@@ -9,6 +9,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
@@ -154,18 +155,21 @@ def test_what_is_not_there(client, path):
 
 class GitHub(BaseHTTPRequestHandler):
     """Signs `ann` in, who may read octo/secret, and `bob`, who may not. `body` is an answer in
-    place of all others."""
+    place of all others. A code that has `-once` at its end is good once, as all of GitHub's are."""
 
     body = b""
+    spent: ClassVar[set[str]] = set()
 
     def do_POST(self) -> None:
         said = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-        good = said.get("client_secret") == ["s3cret"] and said["code"][0] in ("ann", "bob")
+        code = said["code"][0]
+        who = code.removesuffix("-once")
+        good = said.get("client_secret") == ["s3cret"] and who in ("ann", "bob")
+        good = good and code not in self.spent
+        self.spent.update({code} - {who})
         self._answer(
             200,
-            {"access_token": f"token-{said['code'][0]}"}
-            if good
-            else {"error": "bad_verification_code"},
+            {"access_token": f"token-{who}"} if good else {"error": "bad_verification_code"},
         )
 
     def do_GET(self) -> None:
@@ -250,6 +254,29 @@ def test_a_state_is_good_once_and_a_wrong_code_never(guarded):
     assert back.status_code == 404
     client, back = signed_in(guarded, "ann")
     assert client.get("/login/back", params={"state": "made up", "code": "ann"}).status_code == 404
+
+
+@pytest.mark.hostile("logins")
+@pytest.mark.parametrize("where", ["the same browser", "another"])
+def test_a_sign_in_that_is_sent_once_more_lets_nobody_in(guarded, where):
+    """With all that the browser sent. Who signed in stays so until they end it, and then all ends."""
+    GitHub.spent.clear()
+    with httpx.Client(base_url=guarded) as client:
+        location = client.get("/login").headers["location"]
+        kept = client.cookies["specbot_sign_in"]
+        params = {"state": parse_qs(urlsplit(location).query)["state"][0], "code": "ann-once"}
+        client.get("/login/back", params=params)
+        session = client.cookies["specbot_session"]
+        cookies = {"specbot_sign_in": kept}
+        if where == "the same browser":
+            cookies["specbot_session"] = session
+        with httpx.Client(base_url=guarded, cookies=cookies) as again:
+            answer = again.get("/login/back", params=params)
+            assert answer.status_code == 404 and "set-cookie" not in answer.headers
+        assert client.get("/pr/octo/secret/500").status_code == 200
+        client.post("/logout")
+    with httpx.Client(base_url=guarded, cookies={"specbot_session": session}) as later:
+        assert later.get("/pr/octo/secret/500").status_code == 404
 
 
 def test_a_sign_in_ends_in_the_browser_that_began_it(guarded):
