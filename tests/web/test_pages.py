@@ -20,6 +20,7 @@ import bot.i18n.rule_pages
 from bot.ci.history import History
 from bot.db.commands import GpuRun, Records
 from bot.db.engine import engine_for
+from bot.db.repositories import KnownRepository, Repositories
 from bot.db.sessions import Sessions
 from bot.github.app import OAuth
 from bot.web.access import Access
@@ -177,7 +178,8 @@ class GitHub(BaseHTTPRequestHandler):
         if self.path == "/user":
             self._answer(200, {"login": who})
         else:
-            self._answer(200 if who == "ann" and self.path == "/repos/octo/secret" else 404, {})
+            may = who == "ann" and self.path == "/repos/octo/secret"
+            self._answer(200 if may else 404, {"id": 7})
 
     def _answer(self, status: int, data: object) -> None:
         body = self.body or json.dumps(data).encode()
@@ -218,7 +220,12 @@ def _doors(stack, folder, count):
     archive.keep_pull(pull(500, repository="octo/secret", title="Hidden work", private=True))
     serving = contextmanager(serve)
     made = [archive_at(folder / "p.sqlite")[0] for _ in range(count)]
-    return [stack.enter_context(serving(one, Access(oauth, Sessions(one.engine)))) for one in made]
+    return [
+        stack.enter_context(
+            serving(one, Access(oauth, Sessions(one.engine), Repositories(one.engine)))
+        )
+        for one in made
+    ]
 
 
 def signed_in(
@@ -241,6 +248,21 @@ def test_who_may_read_the_repository_sees_its_page(guarded):
     assert "Hidden work" in client.get("/").text
     client.post("/logout")
     assert client.get("/pr/octo/secret/500").status_code == 404
+
+
+@pytest.mark.hostile("logins")
+def test_who_took_the_name_of_another_repository_sees_none_of_its_pages(tmp_path):
+    """It was renamed or deleted, and ann may read what has the name now."""
+    for number, seen in ((7, 200), (8, 404)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with ExitStack() as stack:
+            (door,) = _doors(stack, folder, 1)
+            known = Repositories(engine_for(f"sqlite:///{folder}/p.sqlite"))
+            known.note(KnownRepository(number, "octo/secret", 1))
+            client, _ = signed_in(door, "ann")
+            assert client.get("/pr/octo/secret/500").status_code == seen
+            assert ("Hidden work" in client.get("/").text) == (seen == 200)
 
 
 def test_who_may_not_sees_none(guarded):
@@ -453,7 +475,7 @@ def test_statistics_say_what_became_of_findings_how_fast_reports_were_and_what_g
         "minutes": 7,
     }
     Records(engine).reserve(GpuRun(**order, at=NOW, run=None, order={}, command=0), 60, 60)
-    for url in serve(archive, Access(None, Sessions(archive.engine))):
+    for url in serve(archive, Access(None, Sessions(archive.engine), Repositories(archive.engine))):
         page = httpx.get(f"{url}/stats", headers={"Accept-Language": "en"}).text
     cells = [
         re.findall(r"<td>(?:<[^>]+>)*([^<]*)", row)

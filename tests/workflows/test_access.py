@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.fake_github import Answer, people, shapes
-from tests.workflows.conftest import Bot, free_port, small, started, until, watched
+from tests.workflows.conftest import Bot, ended, free_port, small, started, until, watched
 
 
 @pytest.fixture(scope="module")
@@ -206,6 +206,37 @@ def test_what_went_to_another_account_is_that_accounts(fake, bot, shown, late):
     assert read(f"{bot.url}/pr/{old}/1").status_code == 404
     assert page(bot, repo).status_code == 200
     assert reviewed(bot, repo) == 1
+
+
+@pytest.mark.hostile("repositories")
+@pytest.mark.parametrize("became", ["another", "renamed", "moved"])
+def test_a_name_that_has_another_repository_shows_it_alone(fake, bot, shown, became):
+    """And no webhook said so: what is kept goes, or follows its repository to its new name."""
+    old, name = shown, shown.full_name
+    second = old.git.commit("second", {"engine/second.py": "x = 1\n"}, parent="main")
+    people.open_pull(fake, old, "second")
+    until(lambda: ended(old, second) and count(bot, _AT_WORK) == 0)
+    assert read(f"{bot.url}/pr/{name}/2").status_code == 200
+    if became == "another":
+        fake.uninstall(old)
+        new = small(fake, owner="elsewhere")
+        new.owner, new.name = old.owner, old.name
+        fake.repositories[name] = new
+        fake.install(new)
+    else:
+        new = old
+        fake.uninstall(old)
+        new.name = f"{old.name}-new"
+        if became == "moved":
+            new.owner = fake.user(f"{old.owner.login}-new")
+        fake.repositories[new.full_name] = fake.repositories.pop(name)
+        fake.install(new)
+    pull = new.pulls.get(1) or people.open_pull(fake, new, "feature", send=False)
+    people.say(fake, new, pull, "reopened")
+    until(lambda: page(bot, new, "review").status_code == 200 and count(bot, _AT_WORK) == 0)
+    assert read(f"{bot.url}/pr/{name}/2").status_code == 404
+    follows = read(f"{bot.url}/pr/{new.full_name}/2").status_code
+    assert follows == (200 if became == "renamed" else 404)
 
 
 def reviewed(bot: Bot, repo) -> int:
