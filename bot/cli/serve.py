@@ -61,7 +61,7 @@ def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: b
     page_store = PageStore(store.engine)
     known = Repositories(store.engine)
     publicity = Publicity(context.app, known, page_store.set_private)
-    access = Access(settings.oauth, Sessions(store.engine))
+    access = Access(settings.oauth, Sessions(store.engine), known)
     pages = routes(page_store, access, settings.github_server_url, publicity)
     state_metrics.register(store.engine, settings.data_dir, settings.writes_per_hour)
     if settings.metrics_port is not None:

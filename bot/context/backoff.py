@@ -12,7 +12,9 @@ import threading
 import time
 from typing import NoReturn
 
-from bot.db.deliveries import Store
+import sqlalchemy as sa
+
+from bot.db.claims import Claim, put_back
 
 _SHORTEST_WAIT = 0.5
 
@@ -34,34 +36,35 @@ class Yielded(BaseException):
 
 
 class Backoff:
-    """The workflows of this process that left their places. Safe to use from several threads."""
+    """The executions of this process that left their places. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._due_at: dict[str, float] = {}
+        self._due_at: dict[Claim, float] = {}
 
-    def leave(self, workflow: str, seconds: float) -> NoReturn:
-        """End the present execution of `workflow`, which comes back in so many seconds."""
+    def leave(self, claim: Claim, seconds: float) -> NoReturn:
+        """End the execution that has the `claim`; its workflow comes back in so many seconds."""
         due = time.monotonic() + max(seconds, _SHORTEST_WAIT)
         with self._lock:
-            self._due_at[workflow] = due
+            self._due_at[claim] = due
         raise Yielded
 
-    def bring_back(self, store: Store, worker: str) -> None:
+    def waiting(self) -> set[str]:
+        """The workflows that are to come back."""
+        with self._lock:
+            return {claim.workflow for claim in self._due_at}
+
+    def bring_back(self, engine: sa.Engine) -> None:
         """Put those whose time has come into their queues again, before what was ordered later.
 
         One that another worker took over in the meantime is left to it.
         """
-        for workflow in self._due():
-            pending = store.client.list_workflows(
-                workflow_ids=[workflow], status="PENDING", executor_id=worker
-            )
-            for status in pending:
-                store.client.resume_workflow(workflow, queue_name=status.queue_name)
+        for claim in self._due():
+            put_back(engine, claim, counted=False)
             with self._lock:
-                del self._due_at[workflow]
+                del self._due_at[claim]
 
-    def _due(self) -> list[str]:
+    def _due(self) -> list[Claim]:
         now = time.monotonic()
         with self._lock:
-            return [workflow for workflow, due in self._due_at.items() if due <= now]
+            return [claim for claim, due in self._due_at.items() if due <= now]

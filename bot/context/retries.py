@@ -12,6 +12,7 @@ from dbos import DBOS, StepOptions
 
 from bot.context.backoff import RetryLater
 from bot.context.service_context import current_context
+from bot.db.claims import current_claim
 from bot.db.engine import is_database_away
 from bot.github import UNPROCESSABLE, GitHubError, RateLimited, UncertainWrite
 
@@ -85,6 +86,6 @@ def yields_when_limited(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **named)
         except (RateLimited, RetryLater) as error:
-            current_context().backoff.leave(str(DBOS.workflow_id), error.wait)
+            current_context().backoff.leave(current_claim(), error.wait)
 
     return run

@@ -235,6 +235,11 @@ class Store:
         workflows = self.client.list_workflows(workflow_ids=[request])
         return next((workflow.queue_partition_key or "" for workflow in workflows), "")
 
+    def at_work(self, workflow: str, partition: str) -> list[str]:
+        """The requests of that name that are being done, of those that wait in the partition."""
+        workflows = self.client.list_workflows(name=workflow, status="PENDING", load_input=False)
+        return [one.workflow_id for one in workflows if one.queue_partition_key == partition]
+
     def is_running(self, request: str) -> bool:
         """Whether the request waits or is being done."""
         workflows = self.client.list_workflows(workflow_ids=[request])

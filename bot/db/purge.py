@@ -33,7 +33,10 @@ _NOT_ENDED = ["PENDING", "ENQUEUED", "DELAYED"]
 
 
 def delete_rows(engine: sa.Engine, repository: int, name: str) -> int:
-    """Delete what our tables have of the repository; gives how many rows that were."""
+    """Delete what our tables have of the repository; gives how many rows that were.
+
+    With `repository` 0 those that are known by its name alone, with no `name` those by its id.
+    """
     deleted = 0
     with engine.begin() as connection:
         present = set(sa.inspect(connection).get_table_names())

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from dbos import DBOS
 
-from bot.db.engine import clock, create, lock, workflow_table
+from bot.db.claims import current_claim, holds
+from bot.db.engine import clock, create, lock
 from bot.db.moments import Limit, first_free
 from bot.github import RateLimited
 from bot.github.app import Endpoint
@@ -121,17 +122,13 @@ class WriteLedger:
                 connection.execute(_WRITES.insert().values(row))
         return moment - now
 
-    def is_ours(self, workflow: str) -> bool:
-        """Whether this worker still does the workflow.
+    def is_ours(self) -> bool:
+        """Whether the execution that asks still does its workflow.
 
-        One that stood still for long was taken for dead. What it looked for on GitHub before may
-        stand there by now, and a write of its own would double it.
+        A worker that stood still for long was taken for dead. What it looked for on GitHub before
+        may stand there by now, and a write of its own would double it.
         """
-        table = workflow_table(self._engine)
-        query = sa.text(f"SELECT executor_id, status FROM {table} WHERE workflow_uuid = :id")
-        with self._engine.connect() as connection:
-            row = connection.execute(query, {"id": workflow}).first()
-        return row is None or tuple(row) == (DBOS.executor_id, "PENDING")
+        return holds(self._engine, current_claim())
 
     def _next_moment(
         self,
@@ -182,5 +179,5 @@ class _SharedPace(RateLimiter):
         time.sleep(seconds)
         # Those that came back later than their moment also go one after the other.
         super().wait()
-        if DBOS.workflow_id and not self._ledger.is_ours(DBOS.workflow_id):
+        if DBOS.workflow_id and not self._ledger.is_ours():
             raise RateLimited(409, "another worker has taken this work over", 0.0)

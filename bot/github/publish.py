@@ -24,10 +24,11 @@ def post_review(client: Client, place: PullPlace, payload: Json) -> bool:
     """Post `payload`, as `specbot review --format github` prints it, less the comments that stand
     there already.
 
-    False where that very review is there. A comment that GitHub does not take moves into the body.
+    False where that very review is the last that we posted: what was said before another head was
+    reviewed is folded. A comment that GitHub does not take moves into the body.
     """
-    mark = review_in(payload["body"])
-    if any(review.mark == mark for review in own_comments.reviews(client, place)):
+    posted = list(own_comments.reviews(client, place))
+    if posted and posted[-1].mark == review_in(payload["body"]):
         return False
     comments = not_posted_yet(payload["comments"], own_comments.threads(client, place))
     path = f"{place.path}/reviews"

@@ -20,6 +20,7 @@ from cryptography.fernet import InvalidToken
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
+from bot.db.repositories import KnownRepository, Repositories
 from bot.db.sessions import Person, Sessions, seal, unseal
 from bot.github.app import OAuth
 
@@ -35,9 +36,10 @@ class Access:
     """Sessions, and what each may read. Without `oauth` nobody can sign in, and private pages are
     nobody's."""
 
-    def __init__(self, oauth: OAuth | None, sessions: Sessions) -> None:
+    def __init__(self, oauth: OAuth | None, sessions: Sessions, repositories: Repositories) -> None:
         self.oauth = oauth
         self._sessions = sessions
+        self._repositories = repositories
         # What GitHub said of (token, repository), and when.
         self._answers: dict[tuple[str, str], tuple[float, bool]] = {}
 
@@ -132,7 +134,8 @@ class Access:
                 reply = await client.get(url, headers=_headers(person.token))
         except httpx.HTTPError:
             return False
-        answer = reply.status_code == 200
+        kept = await run_in_threadpool(self._repositories.named, repository)
+        answer = reply.status_code == 200 and _is_it(reply, kept)
         if len(self._answers) >= _MOST_ANSWERS:
             self._answers.clear()
         self._answers[key] = (time.monotonic(), answer)
@@ -154,6 +157,15 @@ class Access:
 def _person(request: Request) -> Person | None:
     person: Person | None = getattr(request.state, "person", None)
     return person
+
+
+def _is_it(reply: httpx.Response, kept: KnownRepository | None) -> bool:
+    """Whether GitHub speaks of the repository that something is kept of: somebody else may have
+    taken its name since."""
+    try:
+        return kept is None or _object(reply).get("id") == kept.id
+    except ValueError:
+        return False
 
 
 async def _exchange_code(oauth: OAuth, code: str, verifier: str) -> Person | None:

@@ -224,11 +224,12 @@ class PageStore:
         with self.engine.begin() as connection:
             connection.execute(_PULLS.update().where(_pull(repository, number)).values(values))
 
-    def set_private(self, repository: str) -> None:
-        """Show the repository's pull requests to those alone whom GitHub lets read it."""
+    def set_private(self, repository: str, *, private: bool = True) -> None:
+        """Show the repository's pull requests to those alone whom GitHub lets read it; to everybody
+        again where it is not `private`."""
         of_repository = _PULLS.c.repository == repository
         with self.engine.begin() as connection:
-            connection.execute(_PULLS.update().where(of_repository).values(private=True))
+            connection.execute(_PULLS.update().where(of_repository).values(private=private))
 
     def repositories_of(self, account: str) -> list[str]:
         """The repositories of an account that pull requests are kept of."""

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from bot.db.repositories import Repositories
+from bot.db.repositories import KnownRepository, Repositories
 from bot.github import Client, GitHubError
 from bot.github.app import App
+from bot.github.presence import is_hidden
 
 _log = structlog.get_logger("specbot.web")
 _METADATA = {"metadata": "read"}
@@ -65,19 +66,22 @@ class Publicity:
         return [name for name in names if self.is_public(name)]
 
     def _ask(self, name: str) -> bool:
+        known = self._repositories.named(name)
         try:
-            found = self._client(name).get(f"/repos/{name}")
+            found = self._client(name, known).get(f"/repos/{name}")
         except GitHubError as error:
-            # Gone, not ours any more, or out of our sight. (403: the installation is suspended.)
-            if error.status in (403, 404, 410, 422, 451):
+            if is_hidden(error):
                 return False
             raise
-        # Under its old name GitHub leads to a repository that was renamed or moved.
-        return not found["private"] and str(found["full_name"]) == name
+        # Under its old name GitHub leads to a repository that was renamed or moved, and somebody
+        # else may have taken that name since.
+        is_it = str(found["full_name"]) == name
+        if known is not None:
+            is_it = is_it and int(found["id"]) == known.id
+        return is_it and not found["private"]
 
-    def _client(self, name: str) -> Client:
+    def _client(self, name: str, known: KnownRepository | None) -> Client:
         """A client that may read what GitHub tells everybody who sees the repository."""
-        known = self._repositories.named(name)
         if known is not None:
             return self._app.client(known.installation, known.id, _METADATA)
         found = self._app.itself.get(f"/repos/{name}/installation")

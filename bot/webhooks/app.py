@@ -183,12 +183,17 @@ def _is_name(text: str) -> bool:
 
 def _parse(body: bytes) -> dict[str, Any]:
     try:
-        payload = json.loads(body)
+        payload = json.loads(body, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise RefusedRequest(400, "no JSON") from None
     if not isinstance(payload, dict):
         raise RefusedRequest(400, "no object")
     return payload
+
+
+def _refuse_constant(name: str) -> None:
+    """`NaN` and `Infinity` are no JSON, though Python reads them."""
+    raise ValueError(name)
 
 
 def _job_request(delivery: str, event: str, payload: dict[str, Any]) -> JobRequest | None:

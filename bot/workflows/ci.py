@@ -10,6 +10,7 @@ from dbos import DBOS
 
 from bot.ci.merge_queue import queued_pull
 from bot.context import metrics
+from bot.context.backoff import RetryLater
 from bot.context.retries import step, step_named
 from bot.context.service_context import ServiceContext, current_context
 from bot.db.deliveries import delay_to_period_end
@@ -89,7 +90,10 @@ def refresh_report(pull: PullCIJob) -> tuple[str, bool]:
     context = current_context()
     if _was_moved(pull, context):
         return "moved", False
+    _let_older_end(pull, context)
     result = refresh(pull, context)
+    # One that began meanwhile may have looked for the comment before ours was written.
+    _let_older_end(pull, context)
     return result.outcome, result.running
 
 
@@ -106,6 +110,14 @@ def _was_moved(pull: PullCIJob, context: ServiceContext) -> bool:
         return False
     context.store.enqueue(request)
     return True
+
+
+def _let_older_end(pull: PullCIJob, context: ServiceContext) -> None:
+    """Raise `RetryLater` while a report that was ordered for itself is made, by a worker of an
+    older version during an upgrade. Begun anew after it, this one finds what that one wrote."""
+    apart = partition(pull.repository, pull.number, 0)
+    if set(context.store.at_work("ci-report", apart)) - {str(DBOS.workflow_id)}:
+        raise RetryLater(1.0)
 
 
 @step

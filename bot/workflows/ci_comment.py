@@ -168,20 +168,23 @@ def write_comment(
 ) -> bool:
     """Write our comment, with the link `page` at its end, or change it.
 
-    False where it says the same already, whatever the time.
+    False where it says the same already, whatever the time. Two versions beside each other, during
+    an upgrade, may have written one each: the first stays.
     """
     head, digest = run.revisions.head, result["digest"]
     body = f"<!-- specbot:ci {head} {digest} -->\n\n{result['comment']}"
     if page:
         body = f"{body.rstrip()}\n\n{page}\n"
     path = f"/repos/{pull.repository}/issues"
-    for comment in list_own(app, client, f"{path}/{pull.number}/comments"):
-        mark = _MARK.match(comment["body"] or "")
-        if mark is None:
-            continue
-        if (mark[1], mark[2]) == (head, digest):
-            return False
-        client.patch(f"{path}/comments/{comment['id']}", {"body": body})
+    own = list_own(app, client, f"{path}/{pull.number}/comments")
+    found = [comment for comment in own if _MARK.match(comment["body"] or "")]
+    for other in found[1:]:
+        client.delete(f"{path}/comments/{other['id']}")
+    if not found:
+        client.post(f"{path}/{pull.number}/comments", {"body": body}, key="id")
         return True
-    client.post(f"{path}/{pull.number}/comments", {"body": body}, key="id")
+    mark = _MARK.match(found[0]["body"])
+    if mark is not None and mark.groups() == (head, digest):
+        return False
+    client.patch(f"{path}/comments/{found[0]['id']}", {"body": body})
     return True

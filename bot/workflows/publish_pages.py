@@ -9,12 +9,14 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+import sqlalchemy as sa
 import structlog
 from dbos import DBOS
 
 from bot.context.retries import is_transient
 from bot.context.service_context import ServiceContext, current_context
 from bot.db.deliveries import PullKey
+from bot.db.purge import delete_rows, rename_rows
 from bot.db.repositories import KnownRepository, Repositories
 from bot.github import GitHubError
 from bot.github.app import ANALYSE, PUBLISH
@@ -51,11 +53,9 @@ def publish_pages(
     )
     key = PullKey(job.repository_id, job.number)
     store = PageStore(context.store.engine)
+    _note_repository(context.store.engine, job)
     outcomes = FindingOutcomes(context.store.engine)
     outcomes.reviewed(job.repository, job.number, report["findings"])
-    Repositories(context.store.engine).note(
-        KnownRepository(job.repository_id, job.repository, job.installation)
-    )
     pull = _pull_row(client.get(job.place.path), job, report)
     store.keep_pull(pull)
     job_facts = facts | {
@@ -89,6 +89,27 @@ def publish_pages(
         context.checkouts.index(clone)
     except GitHubError as error:
         _log.warning("the clone's past was not indexed", error=str(error))
+
+
+def _note_repository(engine: sa.Engine, job: ReviewJob) -> None:
+    """Something is kept of the repository. The webhook of what became of it may be lost: what was
+    kept under its name of another repository goes, and what was kept of this one under another
+    name follows it, though not to another owner."""
+    known = Repositories(engine)
+    of_name, of_id = known.named(job.repository), known.by_id(job.repository_id)
+    if of_name is not None and of_name.id != job.repository_id:
+        delete_rows(engine, of_name.id, job.repository)
+        known.forget(of_name.id)
+    if of_id is not None and of_id.name != job.repository:
+        if _owner(of_id.name) == _owner(job.repository):
+            rename_rows(engine, of_id.name, job.repository)
+        else:
+            delete_rows(engine, 0, of_id.name)
+    known.note(KnownRepository(job.repository_id, job.repository, job.installation))
+
+
+def _owner(repository: str) -> str:
+    return repository.split("/")[0]
 
 
 def renew_analysis(context: ServiceContext, job: DiscussionJob) -> None:

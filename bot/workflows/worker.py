@@ -11,6 +11,7 @@ from dbos import DBOS, DBOSPortableJSONSerializer
 
 from bot.context import metrics
 from bot.context.service_context import ServiceContext, set_current_context
+from bot.db.claims import Claim, claims_of, executing, put_back
 from bot.db.delays import begin_delayed_by_the_common_clock
 from bot.db.engine import steps_engine
 from bot.db.retention import purge_older
@@ -66,6 +67,8 @@ class Worker:
         self._name = name
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
+        # Of the last look.
+        self._dropped: set[Claim] = set()
 
     def start(self) -> None:
         """Take up work, first of all what this worker left when it last died."""
@@ -115,7 +118,8 @@ class Worker:
         context = self._context
         settings = context.settings
         self._every(settings.heartbeat_every, self._watch)
-        self._every(_POLL, lambda: context.backoff.bring_back(context.store, self._name))
+        self._every(_POLL, lambda: context.backoff.bring_back(context.store.engine))
+        self._every(settings.dead_after, self._take_up_dropped)
         self._every(_HOUR, self._remove_clones)
         if "reviews" in self._queues:
             self._every(settings.redeliver_every, lambda: deliveries.redeliver(context))
@@ -165,6 +169,22 @@ class Worker:
         thread = threading.Thread(target=loop, daemon=True)
         thread.start()
         self._threads.append(thread)
+
+    def _take_up_dropped(self) -> None:
+        """Put into their queues again what is ours and that nobody here does.
+
+        DBOS lets go of a workflow where the database fails it in a way that it does not expect, and
+        no other worker takes over from one that lives. What is begun at this moment looks the same,
+        but not at two looks.
+        """
+        engine, backoff = self._context.store.engine, self._context.backoff
+        claims = claims_of(engine, self._name)
+        done = executing() | backoff.waiting()
+        dropped = {claim for claim in claims if claim.workflow not in done}
+        for claim in dropped & self._dropped:
+            if put_back(engine, claim, counted=True):
+                _log.warning("took up work that was dropped", workflow=claim.workflow)
+        self._dropped = dropped
 
     def _watch(self) -> None:
         """Say that we live, and take over from those who do not."""

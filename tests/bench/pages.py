@@ -21,6 +21,7 @@ from statistics import median, quantiles
 
 import httpx
 
+from bot.db.repositories import Repositories
 from bot.db.sessions import Sessions
 from bot.git import Git, Range, resolve
 from bot.github.app import ANALYSE, App, Endpoint
@@ -93,7 +94,7 @@ def _served(folder: Path, times: int) -> None:
     archive.keep_report(PageReport("octo/engine", 1, "analysis", f"{1:040x}", NOW, bodies, "block"))
     for kind, (made, verdict) in reports.made("a word").items():
         archive.keep_report(PageReport("octo/engine", 1, kind, f"{1:040x}", NOW, made, verdict))
-    for url in serve(archive, Access(None, Sessions(archive.engine))):
+    for url in serve(archive, Access(None, Sessions(archive.engine), Repositories(archive.engine))):
         with httpx.Client(base_url=url) as client:
 
             def ask(path: str) -> None:

@@ -322,10 +322,10 @@ def _check_token(call: Call, value: str, permissions: dict[str, str]) -> Answer 
 
 def reachable(fake: FakeGitHub, token: state.Token, repo: state.Repository) -> bool:
     """Whether the token's installation and its repositories include `repo`."""
-    installation = next(i for i in fake.installations if i.id == token.installation)
-    return repo in installation.repositories and (
-        token.repositories is None or repo.id in token.repositories
-    )
+    installation = next((i for i in fake.installations if i.id == token.installation), None)
+    if installation is None or installation.suspended or repo not in installation.repositories:
+        return False
+    return token.repositories is None or repo.id in token.repositories
 
 
 def allowed(token: state.Token, name: str, level: str) -> bool:

@@ -14,6 +14,8 @@ from tests.fake_github.app import NOT_FOUND, Call, Refused, handles, invalid
 from tests.fake_github.filling import fill
 from tests.fake_github.server import Answer
 
+SUSPENDED = Answer(403, {"message": "This installation has been suspended"})
+
 
 @handles("apps/get-authenticated", app=True)
 def the_app(call: Call) -> Answer:
@@ -88,8 +90,10 @@ def access_token(call: Call) -> Answer:
     found = next(
         (i for i in call.fake.installations if i.id == int(call.values["installation_id"])), None
     )
-    if found is None or found.suspended:
+    if found is None:
         raise Refused(NOT_FOUND)
+    if found.suspended:
+        raise Refused(SUSPENDED)
     wanted = call.body.get("permissions") or found.permissions
     order = ["read", "write", "admin"]
     if any(

@@ -69,6 +69,14 @@ def update(call: Call) -> Answer:
     return Answer(200, shapes.comment(call.repo, found))
 
 
+@handles("issues/delete-comment", issues="write", pull_requests="write")
+def delete_comment(call: Call) -> Answer:
+    found = _find(call)
+    for pull in call.repo.pulls.values():
+        pull.comments[:] = [one for one in pull.comments if one is not found]
+    return Answer(204, None)
+
+
 @handles("reactions/create-for-issue-comment", issues="write", pull_requests="write")
 def react(call: Call) -> Answer:
     found, content = _find(call), call.body["content"]

@@ -119,15 +119,23 @@ class FakeGitHub:
         repo = state.Repository(self.user(owner), name, git, fork=fork)
         self.repositories[full_name] = repo
         if installed:
-            self._install(repo)
+            self.install(repo)
         return repo
 
-    def _install(self, repo: state.Repository) -> None:
+    def install(self, repo: state.Repository) -> None:
+        """Give the repository to the App, which its owner installs where it is not."""
         found = next((i for i in self.installations if i.account is repo.owner), None)
         if found is None:
             found = state.Installation(repo.owner, dict(GRANTED), [])
             self.installations.append(found)
         found.repositories.append(repo)
+
+    def uninstall(self, repo: state.Repository) -> None:
+        """Take the repository from the App; an installation without any goes."""
+        for one in self.installations:
+            if repo in one.repositories:
+                one.repositories.remove(repo)
+        self.installations[:] = [one for one in self.installations if one.repositories]
 
     def installation_of(self, repo: state.Repository) -> state.Installation | None:
         return next((i for i in self.installations if repo in i.repositories), None)

@@ -293,6 +293,7 @@ def installation(one: state.Installation, app_id: int) -> Json:
             "repository_selection": "selected",
             "created_at": EPOCH,
             "updated_at": EPOCH,
+            "suspended_at": EPOCH if one.suspended else None,
         },
     )
 

@@ -16,6 +16,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from bot.cli.serve import open_listener
+from bot.db.repositories import Repositories
 from bot.db.sessions import Sessions
 from bot.sandbox.programs.pages import pages
 from bot.web.access import Access
@@ -106,7 +107,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             "octo/secret", 500, "review", "a" * 40, NOW, {"zh": "<p>x</p>", "en": "<p>secret</p>"}
         )
     )
-    for url in serve(archive, Access(None, Sessions(archive.engine))):
+    for url in serve(archive, Access(None, Sessions(archive.engine), Repositories(archive.engine))):
         yield Site(url, archive, engine)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
+from bot.db.repositories import Repositories
 from bot.db.sessions import Sessions
 from bot.git import Git, Range
 from bot.pipeline import open_change, run_review
@@ -78,7 +79,9 @@ def main() -> int:
             stands = "failed" if counts["bug"] else "passed"
             archive.keep_report(PageReport(*where, "ci", shown.head, now, bodies_of_ci, stands))
         first = 408 + sorted(VARIANTS).index("first-push")
-        for url in serve(archive, Access(None, Sessions(archive.engine))):
+        for url in serve(
+            archive, Access(None, Sessions(archive.engine), Repositories(archive.engine))
+        ):
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(
                     executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]

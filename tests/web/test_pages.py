@@ -9,6 +9,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
@@ -19,6 +20,7 @@ import bot.i18n.rule_pages
 from bot.ci.history import History
 from bot.db.commands import GpuRun, Records
 from bot.db.engine import engine_for
+from bot.db.repositories import KnownRepository, Repositories
 from bot.db.sessions import Sessions
 from bot.github.app import OAuth
 from bot.web.access import Access
@@ -154,18 +156,21 @@ def test_what_is_not_there(client, path):
 
 class GitHub(BaseHTTPRequestHandler):
     """Signs `ann` in, who may read octo/secret, and `bob`, who may not. `body` is an answer in
-    place of all others."""
+    place of all others. A code that has `-once` at its end is good once, as all of GitHub's are."""
 
     body = b""
+    spent: ClassVar[set[str]] = set()
 
     def do_POST(self) -> None:
         said = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-        good = said.get("client_secret") == ["s3cret"] and said["code"][0] in ("ann", "bob")
+        code = said["code"][0]
+        who = code.removesuffix("-once")
+        good = said.get("client_secret") == ["s3cret"] and who in ("ann", "bob")
+        good = good and code not in self.spent
+        self.spent.update({code} - {who})
         self._answer(
             200,
-            {"access_token": f"token-{said['code'][0]}"}
-            if good
-            else {"error": "bad_verification_code"},
+            {"access_token": f"token-{who}"} if good else {"error": "bad_verification_code"},
         )
 
     def do_GET(self) -> None:
@@ -173,7 +178,8 @@ class GitHub(BaseHTTPRequestHandler):
         if self.path == "/user":
             self._answer(200, {"login": who})
         else:
-            self._answer(200 if who == "ann" and self.path == "/repos/octo/secret" else 404, {})
+            may = who == "ann" and self.path == "/repos/octo/secret"
+            self._answer(200 if may else 404, {"id": 7})
 
     def _answer(self, status: int, data: object) -> None:
         body = self.body or json.dumps(data).encode()
@@ -214,7 +220,12 @@ def _doors(stack, folder, count):
     archive.keep_pull(pull(500, repository="octo/secret", title="Hidden work", private=True))
     serving = contextmanager(serve)
     made = [archive_at(folder / "p.sqlite")[0] for _ in range(count)]
-    return [stack.enter_context(serving(one, Access(oauth, Sessions(one.engine)))) for one in made]
+    return [
+        stack.enter_context(
+            serving(one, Access(oauth, Sessions(one.engine), Repositories(one.engine)))
+        )
+        for one in made
+    ]
 
 
 def signed_in(
@@ -239,6 +250,21 @@ def test_who_may_read_the_repository_sees_its_page(guarded):
     assert client.get("/pr/octo/secret/500").status_code == 404
 
 
+@pytest.mark.hostile("logins")
+def test_who_took_the_name_of_another_repository_sees_none_of_its_pages(tmp_path):
+    """It was renamed or deleted, and ann may read what has the name now."""
+    for number, seen in ((7, 200), (8, 404)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with ExitStack() as stack:
+            (door,) = _doors(stack, folder, 1)
+            known = Repositories(engine_for(f"sqlite:///{folder}/p.sqlite"))
+            known.note(KnownRepository(number, "octo/secret", 1))
+            client, _ = signed_in(door, "ann")
+            assert client.get("/pr/octo/secret/500").status_code == seen
+            assert ("Hidden work" in client.get("/").text) == (seen == 200)
+
+
 def test_who_may_not_sees_none(guarded):
     client, _ = signed_in(guarded, "bob")
     assert client.get("/pr/octo/secret/500").status_code == 404
@@ -250,6 +276,29 @@ def test_a_state_is_good_once_and_a_wrong_code_never(guarded):
     assert back.status_code == 404
     client, back = signed_in(guarded, "ann")
     assert client.get("/login/back", params={"state": "made up", "code": "ann"}).status_code == 404
+
+
+@pytest.mark.hostile("logins")
+@pytest.mark.parametrize("where", ["the same browser", "another"])
+def test_a_sign_in_that_is_sent_once_more_lets_nobody_in(guarded, where):
+    """With all that the browser sent. Who signed in stays so until they end it, and then all ends."""
+    GitHub.spent.clear()
+    with httpx.Client(base_url=guarded) as client:
+        location = client.get("/login").headers["location"]
+        kept = client.cookies["specbot_sign_in"]
+        params = {"state": parse_qs(urlsplit(location).query)["state"][0], "code": "ann-once"}
+        client.get("/login/back", params=params)
+        session = client.cookies["specbot_session"]
+        cookies = {"specbot_sign_in": kept}
+        if where == "the same browser":
+            cookies["specbot_session"] = session
+        with httpx.Client(base_url=guarded, cookies=cookies) as again:
+            answer = again.get("/login/back", params=params)
+            assert answer.status_code == 404 and "set-cookie" not in answer.headers
+        assert client.get("/pr/octo/secret/500").status_code == 200
+        client.post("/logout")
+    with httpx.Client(base_url=guarded, cookies={"specbot_session": session}) as later:
+        assert later.get("/pr/octo/secret/500").status_code == 404
 
 
 def test_a_sign_in_ends_in_the_browser_that_began_it(guarded):
@@ -426,7 +475,7 @@ def test_statistics_say_what_became_of_findings_how_fast_reports_were_and_what_g
         "minutes": 7,
     }
     Records(engine).reserve(GpuRun(**order, at=NOW, run=None, order={}, command=0), 60, 60)
-    for url in serve(archive, Access(None, Sessions(archive.engine))):
+    for url in serve(archive, Access(None, Sessions(archive.engine), Repositories(archive.engine))):
         page = httpx.get(f"{url}/stats", headers={"Accept-Language": "en"}).text
     cells = [
         re.findall(r"<td>(?:<[^>]+>)*([^<]*)", row)

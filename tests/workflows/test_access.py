@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx
 import pytest
 import sqlalchemy as sa
 
-from tests.fake_github import people, shapes
-from tests.workflows.conftest import Bot, free_port, small, started, until, watched
+from tests.fake_github import Answer, people, shapes
+from tests.workflows.conftest import Bot, ended, free_port, small, started, until, watched
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +72,7 @@ def kept(bot: Bot, name: str) -> list[int]:
 def test_what_became_private_closes_at_once(fake, bot, shown):
     repo = shown
     assert repo.full_name in board(bot)
+    repo.private = True
     people.webhook(fake, repo, "repository", {"action": "privatized"}, "ada")
     until(lambda: page(bot, repo).status_code == 404)
     assert repo.full_name not in board(bot)
@@ -103,22 +106,142 @@ def whole_installation(fake, repo, event: str) -> dict:
     return {"installation": shapes.installation(fake.installation_of(repo), fake.app_id)}
 
 
-@pytest.mark.parametrize("event", ["repository", "installation", "installation_repositories"])
-def test_what_went_is_deleted(fake, bot, shown, event):
-    repo = shown
+WENT = ["repository", "installation", "installation_repositories"]
+
+
+def tell_that_it_went(fake, repo, event: str) -> None:
+    """The webhook that says so, whatever is so."""
     listed = [{"id": repo.id, "full_name": repo.full_name, "name": repo.name, "private": False}]
     action, more = {
         "repository": ("deleted", {}),
         "installation": ("deleted", {"repositories": listed}),
         "installation_repositories": ("removed", {"repositories_removed": listed}),
     }[event]
-    clone = bot.clone(repo)
-    assert clone.exists()
     more |= whole_installation(fake, repo, event)
     people.webhook(fake, repo, event, {"action": action, **more}, "ada")
+
+
+@contextmanager
+def hidden(fake, repo) -> Iterator[None]:
+    """GitHub shows the App nothing of it."""
+    fault = fake.fault("GET", f"^/repos/{repo.full_name}/installation$", GONE, times=10**6)
+    yield
+    fault.times = 0
+
+
+GONE = Answer(404, {"message": "Not Found", "documentation_url": "", "status": "404"})
+
+
+@pytest.mark.parametrize("event", WENT)
+def test_what_went_is_deleted(fake, bot, shown, event):
+    repo = shown
+    clone = bot.clone(repo)
+    assert clone.exists()
+    with hidden(fake, repo):
+        tell_that_it_went(fake, repo, event)
+        until(lambda: page(bot, repo).status_code == 404)
+        until(lambda: not any(kept(bot, repo.full_name)))
+        until(lambda: not clone.exists())
+
+
+@pytest.mark.hostile("webhooks")
+@pytest.mark.parametrize("event", WENT)
+def test_what_came_back_since_stays(fake, bot, shown, event):
+    """GitHub sends for days what did not arrive: the webhook is of before."""
+    repo, before, had = shown, ended_changes(bot), kept(bot, shown.full_name)
+    tell_that_it_went(fake, repo, event)
+    until(lambda: ended_changes(bot) >= before + 2)
+    assert page(bot, repo).status_code == 200 and kept(bot, repo.full_name) == had
+    assert bot.clone(repo).exists()
+
+
+@pytest.mark.hostile("webhooks")
+def test_what_is_public_again_opens_again(fake, bot, shown):
+    before = ended_changes(bot)
+    people.webhook(fake, shown, "repository", {"action": "privatized"}, "ada")
+    until(lambda: ended_changes(bot) >= before + 1)
+    assert page(bot, shown).status_code == 404
+    until(lambda: page(bot, shown).status_code == 200)
+
+
+@pytest.mark.parametrize("event", WENT)
+def test_what_github_does_not_say_stays_closed(fake, bot, shown, event):
+    """And nothing is deleted until it does."""
+    repo, had = shown, kept(bot, shown.full_name)
+    silent = fake.fault("GET", f"^/repos/{repo.full_name}", Answer(502, b""), times=10**6)
+    tell_that_it_went(fake, repo, event)
     until(lambda: page(bot, repo).status_code == 404)
-    until(lambda: not any(kept(bot, repo.full_name)))
-    until(lambda: not clone.exists())
+    until(lambda: silent.times < 10**6 - 5)
+    assert page(bot, repo).status_code == 404 and kept(bot, repo.full_name) == had
+    silent.times = 0
+    until(lambda: page(bot, repo).status_code == 200)
+    assert kept(bot, repo.full_name) == had
+
+
+@pytest.mark.hostile("webhooks")
+@pytest.mark.parametrize("late", [False, True])
+def test_what_went_to_another_account_is_that_accounts(fake, bot, shown, late):
+    """The new owner has the App too: what was kept before goes, and what it had done since stays,
+    also where the webhook is late."""
+    repo, old, before = shown, shown.full_name, ended_changes(bot)
+    fake.uninstall(repo)
+    former, repo.owner = repo.owner, fake.user(f"{repo.owner.login}-new")
+    fake.repositories[repo.full_name] = repo
+    fake.install(repo)
+    changes = {"owner": {"from": {"user": shapes.user(former)}}}
+    moved = {"action": "transferred", "changes": changes}
+
+    def review() -> None:
+        people.say(fake, repo, repo.pulls[1], "synchronize")
+        until(lambda: page(bot, repo, "review").status_code == 200)
+        until(lambda: count(bot, _AT_WORK) == 0)
+
+    if late:
+        review()
+    people.webhook(fake, repo, "repository", moved, "ada")
+    until(lambda: ended_changes(bot) > before)
+    until(lambda: kept(bot, old)[:2] == [0, 0])
+    if not late:
+        review()
+    assert read(f"{bot.url}/pr/{old}/1").status_code == 404
+    assert page(bot, repo).status_code == 200
+    assert reviewed(bot, repo) == 1
+
+
+@pytest.mark.hostile("repositories")
+@pytest.mark.parametrize("became", ["another", "renamed", "moved"])
+def test_a_name_that_has_another_repository_shows_it_alone(fake, bot, shown, became):
+    """And no webhook said so: what is kept goes, or follows its repository to its new name."""
+    old, name = shown, shown.full_name
+    second = old.git.commit("second", {"engine/second.py": "x = 1\n"}, parent="main")
+    people.open_pull(fake, old, "second")
+    until(lambda: ended(old, second) and count(bot, _AT_WORK) == 0)
+    assert read(f"{bot.url}/pr/{name}/2").status_code == 200
+    if became == "another":
+        fake.uninstall(old)
+        new = small(fake, owner="elsewhere")
+        new.owner, new.name = old.owner, old.name
+        fake.repositories[name] = new
+        fake.install(new)
+    else:
+        new = old
+        fake.uninstall(old)
+        new.name = f"{old.name}-new"
+        if became == "moved":
+            new.owner = fake.user(f"{old.owner.login}-new")
+        fake.repositories[new.full_name] = fake.repositories.pop(name)
+        fake.install(new)
+    pull = new.pulls.get(1) or people.open_pull(fake, new, "feature", send=False)
+    people.say(fake, new, pull, "reopened")
+    until(lambda: page(bot, new, "review").status_code == 200 and count(bot, _AT_WORK) == 0)
+    assert read(f"{bot.url}/pr/{name}/2").status_code == 404
+    follows = read(f"{bot.url}/pr/{new.full_name}/2").status_code
+    assert follows == (200 if became == "renamed" else 404)
+
+
+def reviewed(bot: Bot, repo) -> int:
+    """How many pull requests of the repository are remembered as reviewed."""
+    return count(bot, f"SELECT COUNT(*) FROM specbot_last_reviews WHERE repository_id = {repo.id}")
 
 
 def test_what_went_in_the_middle_of_a_review_is_deleted(fake, bot, shown):
@@ -130,15 +253,16 @@ def test_what_went_in_the_middle_of_a_review_is_deleted(fake, bot, shown):
         begun.set()
         gone_on.wait(60)
 
-    fake.fault("POST", "/check-runs$", wait)
+    fake.fault("POST", "/check-runs$", wait, when="after")
     second = repo.git.commit("second", {"engine/second.py": "x = 1\n"}, parent="main")
     people.open_pull(fake, repo, "second")
     assert begun.wait(60)
-    people.webhook(fake, repo, "repository", {"action": "deleted"}, "ada")
-    until(lambda: ended_changes(bot) > before)
-    gone_on.set()
-    # The second look.
-    until(lambda: ended_changes(bot) > before + 1)
+    with hidden(fake, repo):
+        people.webhook(fake, repo, "repository", {"action": "deleted"}, "ada")
+        until(lambda: ended_changes(bot) > before)
+        gone_on.set()
+        # The second look.
+        until(lambda: ended_changes(bot) > before + 1)
     assert not any(kept(bot, repo.full_name))
     assert page(bot, repo).status_code == 404
     assert [run.status for run in repo.check_runs if run.head_sha == second] == ["in_progress"]
@@ -146,9 +270,13 @@ def test_what_went_in_the_middle_of_a_review_is_deleted(fake, bot, shown):
 
 def test_a_suspended_installation_closes_all_of_its_pages(fake, bot, shown):
     repo = shown
+    fake.installation_of(repo).suspended = True
+    before = ended_changes(bot)
     more = whole_installation(fake, repo, "installation")
     people.webhook(fake, repo, "installation", {"action": "suspend", **more}, "ada")
     until(lambda: page(bot, repo).status_code == 404)
+    until(lambda: ended_changes(bot) >= before + 2)
+    assert page(bot, repo).status_code == 404
 
 
 def test_what_was_renamed_keeps_its_pages(fake, bot, shown):
@@ -163,6 +291,19 @@ def test_what_was_renamed_keeps_its_pages(fake, bot, shown):
         until(lambda before=before: ended_changes(bot) > before)
         assert page(bot, repo).status_code == 200
     assert read(f"{bot.url}/pr/{old}/1").status_code == 404
+
+
+@pytest.mark.hostile("webhooks")
+def test_a_name_that_was_given_back_is_kept(fake, bot, shown):
+    """It was renamed and named as before; the webhook of the first change is late."""
+    repo, before = shown, ended_changes(bot)
+    changes = {"repository": {"name": {"from": repo.name}}}
+    told = {"action": "renamed", "changes": changes}
+    told["repository"] = {"id": repo.id, "name": "other", "full_name": f"{repo.owner.login}/other"}
+    fake.repositories[f"{repo.owner.login}/other"] = repo
+    people.webhook(fake, repo, "repository", told, "ada")
+    until(lambda: ended_changes(bot) > before)
+    assert page(bot, repo).status_code == 200
 
 
 def ended_changes(bot: Bot) -> int:

@@ -210,6 +210,20 @@ def test_anothers_comment_that_looks_like_ours(quick, engine, tmp_path: Path):
     assert pull.comments[0].body == mark and UNIT in pull.comments[1].body
 
 
+def test_two_comments_of_ours_become_one(quick, engine):
+    """Two versions beside each other, during an upgrade, may have written one each."""
+    pull = opened(quick.fake, engine)
+    run = run_of(engine, job("unit", "failure", log=LOG))
+    job_ended(quick.fake, engine, run, run.jobs[0])
+    until(lambda: said(pull))
+    first = pull.comments[0]
+    pull.comments.append(state.Comment(quick.fake.bot, first.body, app=quick.fake.app_id))
+    run.jobs.append(job("lint", "failure", log=LOG))
+    job_ended(quick.fake, engine, run, run.jobs[1])
+    until(lambda: "lint" in first.body)
+    assert pull.comments == [first]
+
+
 def test_what_the_merge_queue_says_is_in_the_comment(quick, engine):
     """Its commit is no head of a pull request: the branch says which one it tries."""
     fake, pull = quick.fake, opened(quick.fake, engine)

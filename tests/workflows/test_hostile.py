@@ -239,6 +239,27 @@ def test_signed_and_strange(live, running):
     assert signed(running, b"x" * (26 << 20)) == 413
 
 
+_MEGABYTES = 24 << 20
+LARGE = {
+    "one key": b'"action": "created",',
+    "lists in lists": b'"a": ' + b"[" * 500 + b"]" * 500 + b",",
+    "numbers": b'"a": [' + b"1," * 999 + b"1],",
+    "escapes": b'"' + b"\\ud83d\\ude00" * 100 + b'": "",',
+}
+
+
+@pytest.mark.hostile("webhooks")
+@pytest.mark.parametrize("what", LARGE)
+def test_signed_and_as_large_as_may_be(live, running, what):
+    """It is taken, nothing comes of it, and others are answered."""
+    part = LARGE[what]
+    body = b"{" + part * (_MEGABYTES // len(part)) + b'"end": 1}'
+    assert signed(running, body) == 202
+    with httpx.Client(trust_env=False, verify=False, timeout=10) as http:
+        assert http.get(f"{running.url}/healthz").status_code == 200
+        assert http.get(f"{running.url}/readyz").status_code == 200
+
+
 def test_a_fork_whose_branch_is_called_like_ours(live, engine, victim):
     """Its code is a stranger's though the branch has a name of ours, and though it changes the
     workflow and the configuration that would run it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -22,7 +23,7 @@ from bot.cli.main import main
 from bot.db.engine import engine_for
 from bot.errors import UserError
 from bot.settings import load
-from tests.fake_github import Answer, FakeGitHub, people, state
+from tests.fake_github import Answer, FakeGitHub, people, state, webhooks
 from tests.fake_github.state import Pull, Repository
 from tests.workflows import crash_boundaries
 from tests.workflows.conftest import ROOT, Bot, ended, free_port, until
@@ -94,6 +95,33 @@ def test_a_disk_that_is_full_for_a_moment_ends_no_review(fake, bot, repo):
     once(repo, pull)
     (check,) = repo.check_runs
     assert check.conclusion == "success", check.title
+
+
+def test_a_disk_that_is_full_at_a_checkpoint_loses_nothing(fake, bot, repo):
+    """SQLite cannot bring what was written from its log into its file; it stays in the log, and is
+    there when there is room."""
+    disk = bot.directory / "data"
+    with mount_small_disk(disk) as is_mounted:
+        if not is_mounted:
+            pytest.skip("no disk of its own can be had here")
+        bot.start()
+        pull = people.open_pull(fake, repo, "feature")
+        until(lambda: ended(repo, pull.head_sha))
+        database = sqlite3.connect(disk / "specbot.sqlite", timeout=30)
+        with full(disk):
+            with pytest.raises(sqlite3.OperationalError, match="full"):
+                database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            asked = people.comment(fake, repo, pull, "ada", "/help")
+            delivery = fake.deliveries[-1]
+            assert delivery.status_code in (202, 503)
+        webhooks.attempt(fake, delivery)
+        until(lambda: answers(fake, pull, asked))
+        assert database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        database.close()
+        bot.kill()
+    once(repo, pull)
+    assert len(answers(fake, pull, asked)) == 1
 
 
 def test_killed_at_random_moments():
@@ -297,6 +325,30 @@ def test_a_worker_that_stood_still_writes_no_more(fake, bot, repo):
     until(lambda: ended(repo, second))
     assert len(fake.requests) > asked
     once(repo, pull)
+
+
+_NO_END = """CREATE TRIGGER no_end BEFORE UPDATE ON workflow_status
+    WHEN NEW.status IN ('SUCCESS', 'ERROR') BEGIN SELECT RAISE(ABORT, 'no such luck'); END;"""
+_NO_STEP = """CREATE TRIGGER no_step BEFORE INSERT ON operation_outputs
+    WHEN NEW.function_name = 'begin_check' BEGIN SELECT RAISE(ABORT, 'no such luck'); END;"""
+_UNFINISHED = "SELECT COUNT(*) FROM workflow_status WHERE status NOT IN ('SUCCESS', 'ERROR')"
+
+
+@pytest.mark.parametrize("triggers", [_NO_END, _NO_END + _NO_STEP], ids=["end", "middle"])
+def test_what_the_database_refused_strangely_is_done_by_the_worker_that_lives(
+    fake, bot, repo, triggers
+):
+    """It is no lock and no lost connection, and DBOS lets go of the workflow."""
+    bot.start(SPECBOT_DEAD_AFTER="1")
+    database = sqlite3.connect(bot.directory / "data/specbot.sqlite", timeout=30)
+    database.executescript(triggers)
+    pull = people.open_pull(fake, repo, "feature")
+    until(lambda: "no such luck" in bot.log.read_text())
+    database.executescript("DROP TRIGGER no_end; DROP TRIGGER IF EXISTS no_step;")
+    until(lambda: ended(repo, pull.head_sha))
+    until(lambda: database.execute(_UNFINISHED).fetchone() == (0,))
+    once(repo, pull)
+    database.close()
 
 
 def test_a_look_that_breaks_is_not_the_last(fake, bot, repo):

@@ -157,7 +157,11 @@ def test_what_is_too_large_is_not_read_to_its_end(web, store):
 
 @pytest.mark.hostile("webhooks")
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 90_000, b'{"a":' * 15_000]
+    "body",
+    [
+        *(b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 90_000, b'{"a":' * 15_000),
+        *(b'{"a": NaN}', b'{"a": [Infinity]}', b'{"a": -Infinity}'),
+    ],
 )
 def test_what_is_signed_and_no_payload(web, store, body):
     assert send(web, body).status_code == 400
