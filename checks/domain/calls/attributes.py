@@ -34,11 +34,12 @@ _STORED = r"(?:\s*:[^=\n]+)?\s*=(?!=)|\s*,[^=\n()]*[^=!<>\n]=(?!=)|\s*(?:\+|-|\*
 
 @dataclass(frozen=True, slots=True)
 class AttributeRead:
-    """A read of `self.name` on `line` of a method."""
+    """A read of `self.name` on `line` of a method, and the conditions around it."""
 
     name: str
     line: int
     function: Function
+    guards: tuple[E.Expr, ...] = ()
 
 
 @dataclass
@@ -157,7 +158,9 @@ def own_reads(function: Function) -> Iterator[AttributeRead]:
         for expr in expressions:
             match expr:
                 case E.Attr(base=base, name=name) if base == me and expr is not target:
-                    yield AttributeRead(name, expr.line or guarded.stmt.line, function)
+                    yield AttributeRead(
+                        name, expr.line or guarded.stmt.line, function, guarded.guards
+                    )
                 case _:
                     pass
 

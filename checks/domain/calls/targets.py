@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from checks.core.change import ChangeSet
+from checks.core.code import is_stub
 from checks.core.finding import Side
 from checks.core.words import as_bytes
-from checks.domain.calls.classes import Classes, is_protocol, methods_of
+from checks.domain.calls.classes import Classes, base_name, is_protocol, methods_of
 from checks.domain.calls.decorators import keeps_arguments, keeps_constructor
 from checks.domain.calls.names import is_local
 from checks.domain.calls.records import is_dataclass, is_named_tuple, record_constructor
@@ -235,6 +236,25 @@ class CallTargets:
                 if override is not None:
                     yield override
 
+    def is_always_replaced(self, method: Function, unit: SourceFile) -> bool:
+        """Whether no object runs `method`: its class is abstract, nobody makes one, and every class
+        that inherits from it has another method in the place."""
+        owners = unit.classes_named.get(method.owner, []) if method.owner else []
+        if len(owners) != 1:
+            return False
+        ref = ClassRef(owners[0], unit)
+        children = self.classes.subclasses(ref)
+        if not children or any(self._runs(child, method) for child in children):
+            return False
+        return _is_abstract(ref) and not self._is_made(ref)
+
+    def _is_made(self, ref: ClassRef) -> bool:
+        """Whether any code calls the class by its name."""
+        name = ref.cls.name.rsplit(".", 1)[-1]
+        made = re.compile(rf"(?<!class )\b{re.escape(name)}\s*\(")
+        lines = self.classes.change.tree(self.classes.side).find(name, "python")
+        return any(made.search(line.text) for line in lines)
+
     def _runs(self, ref: ClassRef, method: Function) -> bool:
         """Whether objects of the class may run `method`: inherited, or called by what replaced
         it."""
@@ -270,6 +290,14 @@ class CallTargets:
         if unit is None or len(found) != 1 or not found[0].owner:
             return None
         return _undecorated(CallTarget(found[0], unit, 1, surely=False))
+
+
+def _is_abstract(ref: ClassRef) -> bool:
+    """Whether the class leaves a method to those that inherit from it."""
+    if any(base_name(base).endswith("ABC") for base in ref.cls.bases):
+        return True
+    own = [function for function in ref.unit.functions if function.owner == ref.cls.name]
+    return any(is_stub(function) and function.name != "__init__" for function in own)
 
 
 def local_values(function: Function) -> Iterator[tuple[str, E.Expr]]:

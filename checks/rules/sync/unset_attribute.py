@@ -28,7 +28,8 @@ class FastManager(Manager):
 
 The whole family must be in the tree (`Module` and `Layer` may stand above it). Classes that make
 attributes by computed names are left out, and so are names that any code sets on an object other
-than `self`, and reads behind `hasattr` or `getattr`.
+than `self`, reads behind `hasattr` or `getattr`, and branches that want an attribute to be None
+which the class always sets to something.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ from checks.core.finding import (
 from checks.core.words import one_slip_apart
 from checks.domain.calls.attributes import AttributeRead, Attributes, own_reads
 from checks.domain.calls.classes import Classes
+from checks.domain.calls.none_tests import holds_never
+from checks.domain.calls.targets import CallTargets
 from checks.eval.interpreter.values import ClassRef
 from checks.lang.ir.source_file import Class, SourceFile
 
@@ -134,7 +137,12 @@ def _is_lacking(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> boo
     owners = unit.classes_named.get(read.function.owner, [])
     if len(owners) != 1 or "AttributeError" in unit.text_of(read.function):
         return False
-    if not Attributes.of_change(change).certainly_lacks(ClassRef(owners[0], unit), read.name):
+    ref = ClassRef(owners[0], unit)
+    if not Attributes.of_change(change).certainly_lacks(ref, read.name):
+        return False
+    if holds_never(read.guards, ref, change):
+        return False
+    if CallTargets.of_change(change).is_always_replaced(read.function, unit):
         return False
     return not _was_lacking(read, unit, change)
 
