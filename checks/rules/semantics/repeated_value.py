@@ -24,10 +24,10 @@ Only one value each is compared, of assignments that follow each other. What the
 named has to be there: where the tree has no `layer.v_scale`, `v_scale = layer.k_scale` is meant. A
 value that is a plain name is left out: `end = start` is how loops begin. So are a new tensor, of
 which only sizes are named, and what replaces names of an imported module: one stand-in may do for
-several. A text counts as chosen where a line of the tree lists it beside the one that it should have
-been: `CHOICES = ["fast_prefill", "fast_decode"]`. A name of several words counts where it has one that both targets have too. The `k` of
-`kSize` is taken for the sign of a constant, and single letters of names like `BLOCK_M` for
-dimensions.
+several. A text counts as chosen where a line of the tree lists it beside the one that it should
+have been: `CHOICES = ["fast_prefill", "fast_decode"]`. A name of several words counts where it has
+one that both targets have too. The `k` of `kSize` is taken for the sign of a constant, and single
+letters of names like `BLOCK_M` for dimensions.
 """
 
 from __future__ import annotations
