@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from checks.core.check import Check
 from checks.rules.sync import (
+    deleted_module,
     doubled_argument,
     kind_only_attribute,
     lacking_attribute,
@@ -91,4 +92,5 @@ RULES: tuple[Check, ...] = (
     model_runner,
     missing_member,
     lacking_attribute,
+    deleted_module,
 )
