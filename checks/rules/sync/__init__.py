@@ -51,6 +51,7 @@ from checks.rules.sync import (
     stale_constant,
     surplus_argument,
     unchecked_none,
+    unfit_fake,
     unfit_override,
     unknown_argument,
     unknown_import,
@@ -93,4 +94,5 @@ RULES: tuple[Check, ...] = (
     missing_member,
     lacking_attribute,
     deleted_module,
+    unfit_fake,
 )
