@@ -188,9 +188,9 @@ def _claim(finding: Finding) -> tuple[str, str, str]:
 
 def _is_near(finding: Finding, seed: Seed, words: Catalog) -> bool:
     place = finding.location
-    if place.path == seed.path:
-        if place.start_line - _NEAR <= seed.line <= place.end_line + _NEAR:
-            return True
+    is_beside = place.start_line - _NEAR <= seed.line <= place.end_line + _NEAR
+    if place.path == seed.path and is_beside:
+        return True
     text = words.message(finding.rule, finding.message)
     return any(word in text for word in seed.words)
 

@@ -15,7 +15,7 @@ from tests.seeded.seed import Seed, lines_of, with_file, words_in
 _BINDING = re.compile(
     r"PD_BUILD|\bm\.def|TORCH_LIBRARY|\.(?:Inputs|Outputs|Attrs)\(|ops\.(?:def|impl)"
 )
-_IMPORT = re.compile(r"\s*(?:from\s+\S+\s+import|import\s|#include|[\w, ]+,?$|\)$)")
+_IMPORT = re.compile(r"\s*(?:from\s+\S+\s+import|import\s|#include)")
 _DEFINITION = re.compile(r"^\s*(?:async\s+)?def\s+\w+|^\s*class\s+\w+")
 
 
@@ -78,7 +78,7 @@ def _kind(part: _Part, shared: set[str]) -> str:
     names = "|".join(sorted(map(re.escape, shared)))
     if _BINDING.search(text):
         return "binding"
-    if all(_IMPORT.match(line) for line in lines):
+    if _IMPORT.match(lines[0] if lines else ""):
         return "import"
     if re.search(rf"(?:\.|\[[\"'])(?:{names})(?:[\"']\])?\s*(?::[^=\n]+)?=(?!=)", text):
         return "state"
