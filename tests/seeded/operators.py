@@ -230,7 +230,9 @@ def _calls_of_tree(source: Source, tree: ast.Module) -> Iterator[tuple[ast.Call,
         if any(isinstance(arg, ast.Starred) for arg in node.args):
             continue
         name = source.code(node.func).rpartition(".")[2]
-        if name.isidentifier() and source.is_used(rf"\bdef {name}\(", name):
+        if not name.isidentifier() or any(keyword.arg is None for keyword in node.keywords):
+            continue
+        if source.is_used(rf"\bdef {name}\(", name) and not hasattr(dict, name):
             yield node, name
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.code import is_stub
 from checks.core.config import Config
 from checks.core.finding import Side
 from checks.domain.calls.binding import find_misfit
@@ -87,6 +88,7 @@ def wrong_unpackings(change: ChangeSet, config: Config) -> Iterator[WrongUnpacki
             continue
         target = targets.of(site.call, site.function, site.unit, site.guards)
         if target is None:
+            yield from _by_name_alone(unpacking, before, targets)
             continue
         overrides = list(targets.overrides(target, site.own_method))
         # The method of a subclass that takes other arguments is not what this call is for: it has
@@ -107,6 +109,33 @@ def wrong_unpackings(change: ChangeSet, config: Config) -> Iterator[WrongUnpacki
                 continue
             if not targets.is_always_replaced(site.function, site.unit):
                 yield WrongUnpacking(unpacking, other, now, before.get(place), other is not target)
+
+
+def _by_name_alone(
+    unpacking: Unpacking, before: Mapping[tuple[str, int], int | None], targets: CallTargets
+) -> Iterator[WrongUnpacking]:
+    """A method that returns another number of values than before, and than every other method of
+    its name that the call fits: what object it is called on need not be known."""
+    call = unpacking.site.call
+    if not isinstance(call.func, E.Attr) or E.root(call.func) in _imported(unpacking.site.unit):
+        return
+    fitting = [
+        other
+        for other in targets.all_by_name(call.func.name)
+        if find_misfit(call, other.params) is None and not is_stub(other.function)
+    ]
+    for other in fitting:
+        place = other.function.path, other.function.start_line
+        now = returned_count(other.function)
+        rest = [returned_count(each.function) for each in fitting if each is not other]
+        if before.get(place) != unpacking.count or now in (None, unpacking.count):
+            continue
+        if now is not None and rest and all(count == unpacking.count for count in rest):
+            yield WrongUnpacking(unpacking, other, now, unpacking.count, is_override=True)
+
+
+def _imported(unit: SourceFile) -> set[str]:
+    return {item.alias or item.name or item.module for item in unit.imports}
 
 
 def _was_wrong(unpacking: Unpacking, change: ChangeSet) -> bool:

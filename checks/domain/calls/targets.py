@@ -26,6 +26,7 @@ from checks.lang.ir.stmt import Assign, guarded_statements
 
 # A shorter name, or one of a single word, objects out of the tree have too (`register`).
 _SHORTEST_TELLING_NAME = 10
+_MOST_NAMESAKES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,19 +278,40 @@ class CallTargets:
         return self._unique[name]
 
     def _only_method(self, name: str) -> CallTarget | None:
+        found = self._methods(name, most=1)
+        if len(found) != 1:
+            return None
+        function, unit = found[0]
+        return _undecorated(CallTarget(function, unit, 1, surely=False)) if function.owner else None
+
+    def all_by_name(self, name: str) -> list[CallTarget]:
+        """Every method of this name in the tree; none where the name is no telling one, or where
+        many have it."""
+        if len(name) < _SHORTEST_TELLING_NAME or "_" not in name.strip("_"):
+            return []
+        targets = []
+        for function, unit in self._methods(name, most=_MOST_NAMESAKES):
+            target = _undecorated(CallTarget(function, unit, 1, surely=False))
+            if target is None or not function.owner:
+                return []
+            targets.append(target)
+        return targets
+
+    def _methods(self, name: str, most: int) -> list[tuple[Function, SourceFile]]:
+        """The functions of this name in the tree; none where there are more than `most`."""
         change, side = self.classes.change, self.classes.side
         tree = change.tree(side)
         definition = re.compile(as_bytes(rf"\bdef {re.escape(name)}\b"))
         defining: list[str] = []
         for path in tree.paths_containing(name, "python"):
             defining += [path] * len(definition.findall(tree.read(path) or b""))
-            if len(defining) > 1:
-                return None
-        unit = change.unit(defining[0], side) if defining else None
-        found = unit.named(name) if unit is not None else []
-        if unit is None or len(found) != 1 or not found[0].owner:
-            return None
-        return _undecorated(CallTarget(found[0], unit, 1, surely=False))
+            if len(defining) > most:
+                return []
+        found: list[tuple[Function, SourceFile]] = []
+        for path in dict.fromkeys(defining):
+            unit = change.unit(path, side)
+            found += [(function, unit) for function in unit.named(name)] if unit else []
+        return found if len(found) == len(defining) else []
 
 
 def _is_abstract(ref: ClassRef) -> bool:

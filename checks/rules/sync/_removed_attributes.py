@@ -23,6 +23,7 @@ from checks.rules.sync._classes import (
     object_name,
 )
 
+_TELLING_NAME = 12
 _ANSWERS_FOR_ANY_NAME = ("__getattr", "__dict__", "setattr(self")
 
 
@@ -39,6 +40,8 @@ def find_read_attributes(change: ChangeSet, config: Config, rule: str) -> Iterat
         old_attributes = attributes_of(changed.old, changed.old_unit)
         for name in sorted(old_attributes - attributes_of(cls, unit)):
             reads = _reads(name, cls, change, config)
+            if not reads and name in methods_of(changed.old, changed.old_unit):
+                reads = _calls_by_name(name, change, config)
             finding = _finding(name, reads, cls, unit, change, rule) if reads else None
             if finding is not None:
                 yield finding
@@ -87,6 +90,25 @@ def _reads(name: str, cls: Class, change: ChangeSet, config: Config) -> list[Wor
         if read.match(line.text) and not asks_first:
             reads.append(line)
     return reads
+
+
+def _calls_by_name(name: str, change: ChangeSet, config: Config) -> list[WordMatch]:
+    """The calls of a method of which nothing in the tree has the name any more.
+
+    The name has to tell (`update_main_outputs`, no `get_device`), it was one method's, and the
+    change has given up a part of the calls: the objects were of this class.
+    """
+    if len(name) < _TELLING_NAME or name.count("_") < 2:
+        return []
+    call = re.compile(rf"^[^#\"']*\.{name}\(")
+    lines = product_lines(name, change, config)
+    calls = [line for line in lines if call.match(line.text)]
+    if len(calls) < len(lines):
+        return []
+    before = [line.text for line in change.base.find(name, "python")]
+    were_called = len([text for text in before if call.match(text)])
+    is_one_method = len([text for text in before if f"def {name}" in text]) == 1
+    return calls if is_one_method and len(calls) < were_called else []
 
 
 def _has_moved(name: str, cls: Class, setting: list[WordMatch], change: ChangeSet) -> bool:

@@ -56,7 +56,9 @@ from checks.domain.calls.classes import Classes
 from checks.domain.calls.none_tests import holds_never
 from checks.domain.calls.targets import CallTargets
 from checks.eval.interpreter.values import ClassRef
+from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Class, SourceFile
+from checks.lang.ir.stmt import Assign, guarded_statements
 
 ID = "sync.unset-attribute"
 
@@ -138,13 +140,30 @@ def _is_lacking(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> boo
     if len(owners) != 1 or "AttributeError" in unit.text_of(read.function):
         return False
     ref = ClassRef(owners[0], unit)
-    if not Attributes.of_change(change).certainly_lacks(ref, read.name):
+    was_set = _gave_value(read, unit, change)
+    if not Attributes.of_change(change).certainly_lacks(ref, read.name, was_set=was_set):
         return False
     if holds_never(read.guards, ref, change):
         return False
     if CallTargets.of_change(change).is_always_replaced(read.function, unit):
         return False
     return not _was_lacking(read, unit, change)
+
+
+def _gave_value(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> bool:
+    """Whether the class of the read set the attribute before the change, to more than a constant:
+    what begins as None is set by others."""
+    file = change.changed(unit.path)
+    base_unit = change.unit(file.base_path, Side.BASE) if file and file.base_path else None
+    stored = E.Attr(E.Name("self"), read.name)
+    for function in base_unit.functions if base_unit is not None else ():
+        if function.owner != read.function.owner:
+            continue
+        for guarded in guarded_statements(function.body):
+            stmt = guarded.stmt
+            if isinstance(stmt, Assign) and stmt.target == stored:
+                return isinstance(stmt.value, E.Name | E.Attr | E.Call)
+    return False
 
 
 def _was_lacking(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> bool:
