@@ -6,8 +6,11 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from checks.core.tree import Tree
+
+_MOST_IN_A_FILE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +211,16 @@ CPP = {operator.__name__.replace("_", "-"): operator for operator in CPP_OPERATO
 
 
 def mistakes(source: Source, operator: str) -> list[Mistake]:
-    """Every mistake of one operator that has a place in the file."""
+    """The first mistakes of one operator that have a place in the file.
+
+    To find all of them would search the tree for every name of the file.
+    """
+    found: Iterator[Mistake] = iter(())
     if operator in CPP and not source.path.endswith(".py"):
-        return list(CPP[operator](source))
+        found = CPP[operator](source)
     if operator in PYTHON and source.path.endswith(".py"):
-        return list(PYTHON[operator](source, ast.parse(source.text)))
-    return []
+        found = PYTHON[operator](source, ast.parse(source.text))
+    return list(islice(found, _MOST_IN_A_FILE))
 
 
 def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

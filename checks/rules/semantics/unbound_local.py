@@ -8,8 +8,9 @@ local of the whole function when any line of it assigns or imports it.
 
 ## Why it matters
 
-An import inside of one branch makes the module's import of the same name invisible in the others:
-the fused gate of sgl-project/sglang was called so after its own import was renamed.
+InternLM/lmdeploy@d76c29c9a wrote `vals = torch.from_numpy(vals)` in a method that has no other
+`vals`: logprobs failed until #4132. An import inside of one branch does the same to the module's
+import of that name in all the others.
 
 ## Example
 
