@@ -9,6 +9,7 @@ from functools import cache
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
+from checks.core.tree import Tree
 from checks.domain.calls.classes import Classes, Place, methods_of, place_of
 from checks.domain.calls.decorators import keeps_constructor
 from checks.domain.calls.layers import LAYER_ATTRIBUTES, LAYERS
@@ -34,11 +35,12 @@ _STORED = r"(?:\s*:[^=\n]+)?\s*=(?!=)|\s*,[^=\n()]*[^=!<>\n]=(?!=)|\s*(?:\+|-|\*
 
 @dataclass(frozen=True, slots=True)
 class AttributeRead:
-    """A read of `self.name` on `line` of a method."""
+    """A read of `self.name` on `line` of a method, and the conditions around it."""
 
     name: str
     line: int
     function: Function
+    guards: tuple[E.Expr, ...] = ()
 
 
 @dataclass
@@ -54,10 +56,12 @@ class Attributes:
         """The one table of this side of the change."""
         return change.memo((cls, side), lambda: cls(Classes.of_change(change, side)))
 
-    def certainly_lacks(self, ref: ClassRef, name: str) -> bool:
+    def certainly_lacks(self, ref: ClassRef, name: str, *, was_set: bool = False) -> bool:
         """Whether no object of the class or of a subclass can have the attribute `name`.
 
         False where a class of the family is not in the tree, or makes attributes by other names.
+        With `was_set`, the class gave it a value itself before the change: who set it on other
+        objects then did so on those of other classes.
         """
         if name in _OF_OBJECTS:
             return False
@@ -73,6 +77,8 @@ class Attributes:
         is_decorated = not all(keeps_constructor(member.cls) for member in family)
         if is_decorated and self._is_set_anywhere(name):
             return False
+        if was_set:
+            return not self._is_set_outside_anew(name)
         return not self._is_set_outside(name)
 
     def is_made_as_written(self, ref: ClassRef) -> bool:
@@ -111,16 +117,26 @@ class Attributes:
             self._set_outside[name] = self._find_outside(name)
         return self._set_outside[name]
 
+    def _is_set_outside_anew(self, name: str) -> bool:
+        """Whether more code does so than before the change, or names it in quotes."""
+        change = self.classes.change
+        now, before = (
+            self._lines_outside(name, change.tree(side)) for side in (Side.HEAD, Side.BASE)
+        )
+        return bool(set(now) - set(before)) or any("setattr" in line for line in now)
+
     def _is_set_anywhere(self, name: str) -> bool:
         stored = re.compile(rf"\.{name}(?:{_STORED})")
         lines = self.classes.change.tree(self.classes.side).find(name, "python")
         return any(stored.search(line.text) for line in lines)
 
     def _find_outside(self, name: str) -> bool:
-        change, side = self.classes.change, self.classes.side
+        return bool(self._lines_outside(name, self.classes.change.tree(self.classes.side)))
+
+    def _lines_outside(self, name: str, tree: Tree) -> list[str]:
         stored = re.compile(rf"(?<!\bself)\.{name}(?:{_STORED})|setattr\([^,]+,\s*[\"']{name}[\"']")
-        lines = change.tree(side).find(name, "python")
-        return any(stored.search(line.text) for line in lines)
+        found = [line.text.strip() for line in tree.find(name, "python")]
+        return [text for text in found if stored.search(text)]
 
 
 def sets(ref: ClassRef, name: str) -> bool:
@@ -157,7 +173,9 @@ def own_reads(function: Function) -> Iterator[AttributeRead]:
         for expr in expressions:
             match expr:
                 case E.Attr(base=base, name=name) if base == me and expr is not target:
-                    yield AttributeRead(name, expr.line or guarded.stmt.line, function)
+                    yield AttributeRead(
+                        name, expr.line or guarded.stmt.line, function, guarded.guards
+                    )
                 case _:
                     pass
 

@@ -11,6 +11,9 @@ from checks.domain.calls.classes import Classes
 from checks.eval.interpreter.program import absolute_module_name
 from checks.lang.ir.source_file import Import, SourceFile
 
+# What a module says that it offers; it has to bind it too.
+_LISTED = re.compile(r"^__all__(?:\s*:[^=\n]+)?\s*\+?=\s*[\[(][^\])]*[\])]", re.MULTILINE)
+
 
 @dataclass(frozen=True, slots=True)
 class Exports:
@@ -38,7 +41,7 @@ class Exports:
         module = self.module(item, unit)
         if module is None or not item.name or item.name == "*" or module.broken:
             return False
-        text = "\n".join(module.lines)
+        text = _LISTED.sub("", "\n".join(module.lines))
         if re.search(rf"(?<![\w.]){re.escape(item.name)}\b", text) or _binds_others(text):
             return False
         return not self._is_submodule(item, unit, module)

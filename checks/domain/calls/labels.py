@@ -1,18 +1,39 @@
 """Whether what a call passes by position stands in the right places, told by the names of values.
 
 `f(end, start)` for `def f(start, end)`: the arguments carry the names of the parameters, in another
-order. One argument that is named as another parameter says nothing; two do.
+order. One argument that is named as another parameter says nothing; two do. So do two that each
+have a word of the other's parameter and none of their own: `f(down_scale, down_weights)` for
+`def f(weight, scale)`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
+from checks.core.words import name_parts
 from checks.domain.calls.binding import arguments_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Param
 
+# What is one function's output is the next one's input.
+_DIRECTIONS = frozenset(
+    {
+        "input",
+        "output",
+        "source",
+        "target",
+        "src",
+        "dst",
+        "send",
+        "recv",
+        "prev",
+        "next",
+        "old",
+        "new",
+    }
+)
 # So many arguments must each be off by the same number of places.
 _FEWEST_SHIFTED = 2
 
@@ -39,7 +60,11 @@ def find_misplacement(call: E.Call, params: Sequence[Param]) -> Misplacement | N
     values = arguments_of(call).values[: len(names)]
     labels = [label_of(value) for value in values]
     wanted = [_place(label, names) for label in labels]
-    return _swap(labels, names, wanted, values) or _shift(labels, names, wanted, values)
+    return (
+        _swap(labels, names, wanted, values)
+        or _shift(labels, names, wanted, values)
+        or _crossing(labels, names, values)
+    )
 
 
 def left_out(call: E.Call, params: Sequence[Param], missing: Sequence[str]) -> list[str]:
@@ -95,6 +120,25 @@ def _swap(
             line = values[number].line
             return Misplacement("swapped", labels[number], names[number], labels[place], line)
     return None
+
+
+def _crossing(labels: list[str], names: list[str], values: Sequence[E.Expr]) -> Misplacement | None:
+    """Two arguments, each with a word that only the other's parameter has."""
+    for first, second in combinations(range(len(labels)), 2):
+        one, other = _words(names[first]), _words(names[second])
+        passed, also_passed = _words(labels[first]), _words(labels[second])
+        one, other = one - other, other - one
+        crosses = bool(passed & other) and bool(also_passed & one)
+        if crosses and not passed & one and not also_passed & other:
+            line = values[first].line
+            return Misplacement("swapped", labels[first], names[first], labels[second], line)
+    return None
+
+
+def _words(name: str) -> set[str]:
+    """The words of a name, in the singular; without those that each function sees its own way."""
+    words = {word.removesuffix("s") if len(word) > 3 else word for word in name_parts(name)}
+    return {word for word in words - _DIRECTIONS if len(word) > 2}
 
 
 def _goes_one_way(distances: list[int]) -> bool:

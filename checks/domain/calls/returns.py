@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
+from checks.core.code import is_stub
 from checks.core.config import Config
 from checks.core.finding import Side
+from checks.domain.calls.binding import find_misfit
 from checks.domain.calls.sites import CallSite, calls_of_name
 from checks.domain.calls.targets import CallTarget, CallTargets
 from checks.domain.keys import asks_platform
@@ -86,8 +88,12 @@ def wrong_unpackings(change: ChangeSet, config: Config) -> Iterator[WrongUnpacki
             continue
         target = targets.of(site.call, site.function, site.unit, site.guards)
         if target is None:
+            yield from _by_name_alone(unpacking, before, targets)
             continue
         overrides = list(targets.overrides(target, site.own_method))
+        # The method of a subclass that takes other arguments is not what this call is for: it has
+        # the name alone (`_make_request_with_harmony` of sgl-project/sglang@92cc32d9f).
+        overrides = [o for o in overrides if find_misfit(site.call, o.params) is None]
         counts = {returned_count(other.function) for other in overrides}
         if unpacking.count in counts and returned_count(target.function) != unpacking.count:
             continue
@@ -98,8 +104,38 @@ def wrong_unpackings(change: ChangeSet, config: Config) -> Iterator[WrongUnpacki
             place = other.function.path, other.function.start_line
             is_written = change.touches(site.unit.path, *site.lines)
             is_altered = place in before and before[place] != now
-            if is_altered or (is_written and other is target and not _was_wrong(unpacking, change)):
+            is_new = is_written and other is target and not _was_wrong(unpacking, change)
+            if not is_altered and not is_new:
+                continue
+            if not targets.is_always_replaced(site.function, site.unit):
                 yield WrongUnpacking(unpacking, other, now, before.get(place), other is not target)
+
+
+def _by_name_alone(
+    unpacking: Unpacking, before: Mapping[tuple[str, int], int | None], targets: CallTargets
+) -> Iterator[WrongUnpacking]:
+    """A method that returns another number of values than before, and than every other method of
+    its name that the call fits: what object it is called on need not be known."""
+    call = unpacking.site.call
+    if not isinstance(call.func, E.Attr) or E.root(call.func) in _imported(unpacking.site.unit):
+        return
+    fitting = [
+        other
+        for other in targets.all_by_name(call.func.name)
+        if find_misfit(call, other.params) is None and not is_stub(other.function)
+    ]
+    for other in fitting:
+        place = other.function.path, other.function.start_line
+        now = returned_count(other.function)
+        rest = [returned_count(each.function) for each in fitting if each is not other]
+        if before.get(place) != unpacking.count or now in (None, unpacking.count):
+            continue
+        if now is not None and rest and all(count == unpacking.count for count in rest):
+            yield WrongUnpacking(unpacking, other, now, unpacking.count, is_override=True)
+
+
+def _imported(unit: SourceFile) -> set[str]:
+    return {item.alias or item.name or item.module for item in unit.imports}
 
 
 def _was_wrong(unpacking: Unpacking, change: ChangeSet) -> bool:

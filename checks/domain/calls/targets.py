@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from checks.core.change import ChangeSet
+from checks.core.code import is_stub
 from checks.core.finding import Side
 from checks.core.words import as_bytes
-from checks.domain.calls.classes import Classes, is_protocol, methods_of
+from checks.domain.calls.classes import Classes, base_name, is_protocol, methods_of
 from checks.domain.calls.decorators import keeps_arguments, keeps_constructor
 from checks.domain.calls.names import is_local
 from checks.domain.calls.records import is_dataclass, is_named_tuple, record_constructor
@@ -25,6 +26,7 @@ from checks.lang.ir.stmt import Assign, guarded_statements
 
 # A shorter name, or one of a single word, objects out of the tree have too (`register`).
 _SHORTEST_TELLING_NAME = 10
+_MOST_NAMESAKES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +237,25 @@ class CallTargets:
                 if override is not None:
                     yield override
 
+    def is_always_replaced(self, method: Function, unit: SourceFile) -> bool:
+        """Whether no object runs `method`: its class is abstract, nobody makes one, and every class
+        that inherits from it has another method in the place."""
+        owners = unit.classes_named.get(method.owner, []) if method.owner else []
+        if len(owners) != 1:
+            return False
+        ref = ClassRef(owners[0], unit)
+        children = self.classes.subclasses(ref)
+        if not children or any(self._runs(child, method) for child in children):
+            return False
+        return _is_abstract(ref) and not self._is_made(ref)
+
+    def _is_made(self, ref: ClassRef) -> bool:
+        """Whether any code calls the class by its name."""
+        name = ref.cls.name.rsplit(".", 1)[-1]
+        made = re.compile(rf"(?<!class )\b{re.escape(name)}\s*\(")
+        lines = self.classes.change.tree(self.classes.side).find(name, "python")
+        return any(made.search(line.text) for line in lines)
+
     def _runs(self, ref: ClassRef, method: Function) -> bool:
         """Whether objects of the class may run `method`: inherited, or called by what replaced
         it."""
@@ -257,19 +278,48 @@ class CallTargets:
         return self._unique[name]
 
     def _only_method(self, name: str) -> CallTarget | None:
+        found = self._methods(name, most=1)
+        if len(found) != 1:
+            return None
+        function, unit = found[0]
+        return _undecorated(CallTarget(function, unit, 1, surely=False)) if function.owner else None
+
+    def all_by_name(self, name: str) -> list[CallTarget]:
+        """Every method of this name in the tree; none where the name is no telling one, or where
+        many have it."""
+        if len(name) < _SHORTEST_TELLING_NAME or "_" not in name.strip("_"):
+            return []
+        targets = []
+        for function, unit in self._methods(name, most=_MOST_NAMESAKES):
+            target = _undecorated(CallTarget(function, unit, 1, surely=False))
+            if target is None or not function.owner:
+                return []
+            targets.append(target)
+        return targets
+
+    def _methods(self, name: str, most: int) -> list[tuple[Function, SourceFile]]:
+        """The functions of this name in the tree; none where there are more than `most`."""
         change, side = self.classes.change, self.classes.side
         tree = change.tree(side)
         definition = re.compile(as_bytes(rf"\bdef {re.escape(name)}\b"))
         defining: list[str] = []
         for path in tree.paths_containing(name, "python"):
             defining += [path] * len(definition.findall(tree.read(path) or b""))
-            if len(defining) > 1:
-                return None
-        unit = change.unit(defining[0], side) if defining else None
-        found = unit.named(name) if unit is not None else []
-        if unit is None or len(found) != 1 or not found[0].owner:
-            return None
-        return _undecorated(CallTarget(found[0], unit, 1, surely=False))
+            if len(defining) > most:
+                return []
+        found: list[tuple[Function, SourceFile]] = []
+        for path in dict.fromkeys(defining):
+            unit = change.unit(path, side)
+            found += [(function, unit) for function in unit.named(name)] if unit else []
+        return found if len(found) == len(defining) else []
+
+
+def _is_abstract(ref: ClassRef) -> bool:
+    """Whether the class leaves a method to those that inherit from it."""
+    if any(base_name(base).endswith("ABC") for base in ref.cls.bases):
+        return True
+    own = [function for function in ref.unit.functions if function.owner == ref.cls.name]
+    return any(is_stub(function) and function.name != "__init__" for function in own)
 
 
 def local_values(function: Function) -> Iterator[tuple[str, E.Expr]]:

@@ -23,7 +23,7 @@ const float* row = logits + static_cast<int64_t>(offsets[bid]) * vocab_size;  //
 
 The vocabulary is known by its name. Whether so many rows can come at once is not known, so the
 finding is a question; where the row's name says that it is a request's, it is for the pedantic
-persona.
+persona. So is a product with an unsigned factor, which holds twice as many rows.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ ID = "kernel.int32-offset"
 
 _REQUEST_WORDS = frozenset({"req", "request", "batch", "bid", "bsz", "seq"})
 _VOCABULARY_NAME = re.compile(r"vocab", re.IGNORECASE)
+_UNSIGNED = re.compile(r"\b(?:unsigned|uint32_t)\b")
 _NARROW = re.compile(r"\b(?:int|int32_t|unsigned|uint32_t)\b")
 _WIDE = re.compile(r"64|long|size_t|ptrdiff|auto|float|double|\bT\b")
 
@@ -152,6 +153,19 @@ def _is_32_bit(expr: E.Expr, types: dict[str, str]) -> bool:
     return False
 
 
+def _is_unsigned(expr: E.Expr, types: dict[str, str]) -> bool:
+    """Whether a 32-bit C++ expression has an unsigned part, which makes all of it unsigned."""
+    for part in E.walk(expr):
+        match part:
+            case E.Name(id=name) if _UNSIGNED.search(types.get(name, "")):
+                return True
+            case E.Attr(base=E.Name(id="blockIdx" | "threadIdx" | "blockDim" | "gridDim")):
+                return True
+            case E.Const(suffix=suffix) if "u" in suffix.lower():
+                return True
+    return False
+
+
 def _is_narrow_type(declared: str) -> bool:
     return bool(_NARROW.search(declared)) and not _WIDE.search(declared)
 
@@ -183,10 +197,12 @@ def _counts_requests(row: E.Expr) -> bool:
 
 
 def _finding(product: E.Binary, products: list[E.Binary], changed: ChangedFunction) -> Finding:
+    is_unsigned = not changed.python and _is_unsigned(product, _declared_types(changed))
+    bits = 32 if is_unsigned else 31
     args = {
         "product": source_of(product),
         "row": source_of(_row(product)),
-        "rows": (1 << 31) // VOCABULARY,
+        "rows": (1 << bits) // VOCABULARY,
         "tokens": VOCABULARY,
     }
     return Finding(
@@ -198,7 +214,7 @@ def _finding(product: E.Binary, products: list[E.Binary], changed: ChangedFuncti
         symbol=changed.head.qualname,
         subject=source_of(product),
         fix=_fix(product, products, changed),
-        pedantic=_counts_requests(_row(product)),
+        pedantic=is_unsigned or _counts_requests(_row(product)),
     )
 
 

@@ -17,6 +17,7 @@ from checks.rules.semantics import (
     repeated_value,
     step_idx,
     unaffected_sibling,
+    unbound_local,
     uncorrected_copy,
     undefined_name,
     unfit_format,
@@ -43,4 +44,5 @@ RULES: tuple[Check, ...] = (
     unhashable_key,
     unformatted_text,
     blocking_call,
+    unbound_local,
 )

@@ -24,9 +24,10 @@ Only one value each is compared, of assignments that follow each other. What the
 named has to be there: where the tree has no `layer.v_scale`, `v_scale = layer.k_scale` is meant. A
 value that is a plain name is left out: `end = start` is how loops begin. So are a new tensor, of
 which only sizes are named, and what replaces names of an imported module: one stand-in may do for
-several. A name of several words counts where it has one that both targets have too. The `k` of
-`kSize` is taken for the sign of a constant, and single letters of names like `BLOCK_M` for
-dimensions.
+several. A text counts as chosen where a line of the tree lists it beside the one that it should
+have been: `CHOICES = ["fast_prefill", "fast_decode"]`. A name of several words counts where it has
+one that both targets have too. The `k` of `kSize` is taken for the sign of a constant, and single
+letters of names like `BLOCK_M` for dimensions.
 """
 
 from __future__ import annotations
@@ -106,10 +107,22 @@ def _could_name(
             case E.Attr(base=base, name=text) if word.search(text):
                 if _has_attribute(base, word.sub(lacking, text), changed, change):
                     return True
+            case E.Const(value=str() as text) if part is value and word.search(text):
+                return not _are_choices(text, word.sub(lacking, text), change)
             case E.Unknown(text=text) | E.Const(value=str() as text) if word.search(text):
                 return True
             case _:
                 pass
+    return False
+
+
+def _are_choices(text: str, other: str, change: ChangeSet) -> bool:
+    """Whether one line of the tree lists both texts: either target may have either of them."""
+    first, second = (re.compile(rf"[\"']{re.escape(each)}[\"']") for each in (text, other))
+    words = [part for part in re.findall(r"\w+", text)]
+    for match in change.head.find(max(words, key=len), ""):
+        if first.search(match.text) and second.search(match.text):
+            return True
     return False
 
 

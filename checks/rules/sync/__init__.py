@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from checks.core.check import Check
 from checks.rules.sync import (
+    deleted_module,
     doubled_argument,
     kind_only_attribute,
     lacking_attribute,
@@ -50,6 +51,7 @@ from checks.rules.sync import (
     stale_constant,
     surplus_argument,
     unchecked_none,
+    unfit_fake,
     unfit_override,
     unknown_argument,
     unknown_import,
@@ -91,4 +93,6 @@ RULES: tuple[Check, ...] = (
     model_runner,
     missing_member,
     lacking_attribute,
+    deleted_module,
+    unfit_fake,
 )

@@ -23,13 +23,15 @@ from checks.rules.sync._classes import (
     object_name,
 )
 
+_TELLING_NAME = 12
 _ANSWERS_FOR_ANY_NAME = ("__getattr", "__dict__", "setattr(self")
 
 
 def find_read_attributes(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """`forward_meta.x` where `ForwardMeta` has no `x` any more.
 
-    This change took it out, and nothing in the tree sets any `x` now.
+    This change took it out, and nothing in the tree sets any `x` now, or another class does, from
+    which the change reads it in other places.
     """
     for changed in changed_classes(change, config):
         cls, unit = changed.cls, changed.unit
@@ -38,6 +40,8 @@ def find_read_attributes(change: ChangeSet, config: Config, rule: str) -> Iterat
         old_attributes = attributes_of(changed.old, changed.old_unit)
         for name in sorted(old_attributes - attributes_of(cls, unit)):
             reads = _reads(name, cls, change, config)
+            if not reads and name in methods_of(changed.old, changed.old_unit):
+                reads = _calls_by_name(name, change, config)
             finding = _finding(name, reads, cls, unit, change, rule) if reads else None
             if finding is not None:
                 yield finding
@@ -75,7 +79,8 @@ def _reads(name: str, cls: Class, change: ChangeSet, config: Config) -> list[Wor
     if not any(f"{holder}.{name}" in line.text for line in change.head.find(holder, "python")):
         return []
     lines = product_lines(name, change, config)
-    if any(may_assign(name, line.text) or f"def {name}" in line.text for line in lines):
+    setting = [line for line in lines if may_assign(name, line.text) or f"def {name}" in line.text]
+    if setting and not _has_moved(name, cls, setting, change):
         return []
     read = re.compile(rf"^[^#]*\b{holder}\.{name}\b")
     reads: list[WordMatch] = []
@@ -85,6 +90,49 @@ def _reads(name: str, cls: Class, change: ChangeSet, config: Config) -> list[Wor
         if read.match(line.text) and not asks_first:
             reads.append(line)
     return reads
+
+
+def _calls_by_name(name: str, change: ChangeSet, config: Config) -> list[WordMatch]:
+    """The calls of a method of which nothing in the tree has the name any more.
+
+    The name has to tell (`update_main_outputs`, no `get_device`), it was one method's, and the
+    change has given up a part of the calls: the objects were of this class.
+    """
+    if len(name) < _TELLING_NAME or name.count("_") < 2:
+        return []
+    call = re.compile(rf"^[^#\"']*\.{name}\(")
+    lines = product_lines(name, change, config)
+    calls = [line for line in lines if call.match(line.text)]
+    if len(calls) < len(lines):
+        return []
+    before = [line.text for line in change.base.find(name, "python")]
+    were_called = len([text for text in before if call.match(text)])
+    is_one_method = len([text for text in before if f"def {name}" in text]) == 1
+    return calls if is_one_method and len(calls) < were_called else []
+
+
+def _has_moved(name: str, cls: Class, setting: list[WordMatch], change: ChangeSet) -> bool:
+    """Whether only another class sets the attribute now, and the change reads it from there.
+
+    PaddlePaddle/FastDeploy@00a01ae02 moved `redundant_experts_num` from one configuration to
+    another, and read it from its new place in most files.
+    """
+    if not all(_is_set_on_other(name, cls, line, change) for line in setting):
+        return False
+    read = re.compile(rf"\b{object_name(cls)}\.{name}\b")
+    before = len([line for line in change.base.find(name, "python") if read.search(line.text)])
+    now = len([line for line in change.head.find(name, "python") if read.search(line.text)])
+    return now < before
+
+
+def _is_set_on_other(name: str, cls: Class, line: WordMatch, change: ChangeSet) -> bool:
+    """Whether a line sets the attribute on `self` of a class of another name, or declares it."""
+    if not re.match(rf"\s+(?:self\.)?{name}\s*(?::[^=\n]+)?=(?!=)", line.text):
+        return False
+    unit = change.unit(line.path)
+    owners = unit.classes if unit is not None else ()
+    around = [owner for owner in owners if owner.start_line <= line.line <= owner.end_line]
+    return bool(around) and not any(cls.name in (owner.name, *owner.bases) for owner in around)
 
 
 def _finding(

@@ -8,7 +8,8 @@ renamed, at who still imports it from there. Reports names that stand nowhere in
 ## Why it matters
 
 PaddlePaddle/FastDeploy#3413 moved `default_weight_loader` to another module; one model went on
-importing it, inside a function, from where it had stood, until #3571.
+importing it, inside a function, from where it had stood, until #3571. What a package imports it
+gives on: others take it from there.
 
 ## Example
 
@@ -84,8 +85,9 @@ def _stale_imports(change: ChangeSet, config: Config) -> Iterator[tuple[Import, 
 
 
 def _top_names(unit: SourceFile) -> set[str]:
-    """The functions, classes and values that a file defines at its top level."""
+    """The functions, classes and values that a file defines or imports at its top level."""
     names = {f.name for f in unit.functions if f.qualname == f.name}
+    names |= {item.alias or item.name for item in unit.imports if item.name and not item.function}
     names |= {cls.name for cls in unit.classes}
     names |= {constant.name for constant in unit.constants if not constant.owner}
     return names

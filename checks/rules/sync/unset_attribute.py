@@ -28,7 +28,8 @@ class FastManager(Manager):
 
 The whole family must be in the tree (`Module` and `Layer` may stand above it). Classes that make
 attributes by computed names are left out, and so are names that any code sets on an object other
-than `self`, and reads behind `hasattr` or `getattr`.
+than `self`, reads behind `hasattr` or `getattr`, and branches that want an attribute to be None
+which the class always sets to something.
 """
 
 from __future__ import annotations
@@ -52,8 +53,12 @@ from checks.core.finding import (
 from checks.core.words import one_slip_apart
 from checks.domain.calls.attributes import AttributeRead, Attributes, own_reads
 from checks.domain.calls.classes import Classes
+from checks.domain.calls.none_tests import holds_never
+from checks.domain.calls.targets import CallTargets
 from checks.eval.interpreter.values import ClassRef
+from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Class, SourceFile
+from checks.lang.ir.stmt import Assign, guarded_statements
 
 ID = "sync.unset-attribute"
 
@@ -134,9 +139,31 @@ def _is_lacking(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> boo
     owners = unit.classes_named.get(read.function.owner, [])
     if len(owners) != 1 or "AttributeError" in unit.text_of(read.function):
         return False
-    if not Attributes.of_change(change).certainly_lacks(ClassRef(owners[0], unit), read.name):
+    ref = ClassRef(owners[0], unit)
+    was_set = _gave_value(read, unit, change)
+    if not Attributes.of_change(change).certainly_lacks(ref, read.name, was_set=was_set):
+        return False
+    if holds_never(read.guards, ref, change):
+        return False
+    if CallTargets.of_change(change).is_always_replaced(read.function, unit):
         return False
     return not _was_lacking(read, unit, change)
+
+
+def _gave_value(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> bool:
+    """Whether the class of the read set the attribute before the change, to more than a constant:
+    what begins as None is set by others."""
+    file = change.changed(unit.path)
+    base_unit = change.unit(file.base_path, Side.BASE) if file and file.base_path else None
+    stored = E.Attr(E.Name("self"), read.name)
+    for function in base_unit.functions if base_unit is not None else ():
+        if function.owner != read.function.owner:
+            continue
+        for guarded in guarded_statements(function.body):
+            stmt = guarded.stmt
+            if isinstance(stmt, Assign) and stmt.target == stored:
+                return isinstance(stmt.value, E.Name | E.Attr | E.Call)
+    return False
 
 
 def _was_lacking(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> bool:

@@ -1,0 +1,98 @@
+"""Conditions that ask whether an attribute of `self` is None, where it never is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from checks.core.change import ChangeSet
+from checks.domain.calls.classes import Classes, place_of
+from checks.domain.conditions import split_condition
+from checks.eval.interpreter.values import ClassRef
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assign, guarded_statements
+
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "**"})
+
+
+def holds_never(guards: tuple[E.Expr, ...], ref: ClassRef, change: ChangeSet) -> bool:
+    """Whether one of the conditions wants an attribute of the object to be None that no code of its
+    family can leave so.
+
+    sgl-project/sglang@efbc687c2 copied a method with a branch for `self.q_lora_rank is None`; the
+    class sets it to the size of a layer.
+    """
+    for guard in guards:
+        for part, holds in split_condition(guard, holds=True):
+            name = _wanted_none(part, holds=holds)
+            if name and _is_never_none(name, ref, change):
+                return True
+    return False
+
+
+def _wanted_none(test: E.Expr, *, holds: bool) -> str:
+    """`a` where `self.a` has to be None for the test to come out so."""
+    match test:
+        case E.Binary(
+            op="is" | "is-not" as op,
+            left=E.Attr(base=E.Name(id="self"), name=name),
+            right=E.Const(value=None),
+        ):
+            return name if (op == "is") is holds else ""
+        case _:
+            return ""
+
+
+def _is_never_none(name: str, ref: ClassRef, change: ChangeSet) -> bool:
+    """Whether the object's classes set the attribute, each time to something."""
+    values = list(_values_set(name, ref, change))
+    if not values or not all(_is_something(value, change) for value in values):
+        return False
+    emptied = re.compile(rf"\.{re.escape(name)}\s*(?::[^=\n]*)?=\s*None\b")
+    return not any(emptied.search(line.text) for line in change.head.find(name, "python"))
+
+
+def _values_set(name: str, ref: ClassRef, change: ChangeSet) -> Iterator[E.Expr | None]:
+    """What `self.name` is set to in the class, in those it inherits and in those that inherit."""
+    classes = Classes.of_change(change)
+    family = {}
+    for member in (ref, *classes.subclasses(ref)):
+        for owner in classes.lineage(member).classes:
+            family[place_of(owner)] = owner
+    target = E.Attr(E.Name("self"), name)
+    for owner in family.values():
+        if (owner.cls.name, name) in owner.unit.constants_named:
+            yield None
+        for function in owner.unit.functions:
+            if function.owner != owner.cls.name:
+                continue
+            for guarded in guarded_statements(function.body):
+                stmt = guarded.stmt
+                if isinstance(stmt, Assign) and target in E.walk(stmt.target):
+                    yield stmt.value if stmt.target == target else None
+
+
+def _is_something(value: E.Expr | None, change: ChangeSet) -> bool:
+    """Whether a value is certainly not None."""
+    match value:
+        case E.Const(value=content):
+            return content is not None
+        case E.Sequence() | E.Mapping() | E.Comprehension():
+            return True
+        case E.Binary(op=op):
+            return op in _ARITHMETIC
+        case E.Attr(name=name):
+            return _is_set_to_something(name, change)
+        case _:
+            return False
+
+
+def _is_set_to_something(name: str, change: ChangeSet) -> bool:
+    """Whether objects of the tree have an attribute of this name, and no line lets it be None."""
+    word = re.escape(name)
+    emptied = re.compile(rf"\b{word}\s*(?::[^=\n]*\b(?:None|Optional)\b|(?::[^=\n]*)?=\s*None\b)")
+    stored = re.compile(rf"\bself\.{word}\s*(?::[^=\n]+)?=(?!=)")
+    lines = [line.text for line in change.head.find(name, "python")]
+    if any(emptied.search(line) for line in lines):
+        return False
+    return any(stored.search(line) for line in lines)
