@@ -1,5 +1,5 @@
-"""Single changes of a call's arguments: of a request, its numbers, contents, flags, plain numbers, the
-types of floats."""
+"""Single changes of a call's arguments: of a request, its numbers, contents, flags, plain numbers,
+the types of floats."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def _make_idle(values: list[Value], sources: Sources, edit: Edit) -> None:
 
 
 def _set_content(values: list[Value], sources: Sources, edit: Edit) -> None:
-    """One of a tensor's integers becomes another of any tensor's that lies in what calls show there:
-    a token that is sought is found, one that is known is another."""
+    """One of a tensor's integers becomes one of any tensor's that lies in what calls show there: a
+    token that is sought is found, one that is known is another."""
     free = [place for place in sources.rules.ranges if place not in sources.rules.derived]
     if sources.rules.derived:
         free = [place for place in free if not is_of_requests(values, place)]

@@ -1,4 +1,4 @@
-"""What bounds a request's numbers: a dimension of a tensor, or a plain number, as all calls show it."""
+"""What bounds a request's numbers in all calls: a dimension of a tensor, or a plain number."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What holds between the arguments in every recorded call: what callers see to.
 
-A number that is changed has to leave these as they are, or no caller makes such an input. What could
-be chance is none: it has to have been tried by numbers that are not all the same.
+A number that is changed has to leave these as they are, or no caller makes such an input. What
+could be chance is none: it has to have been tried by numbers that are not all the same.
 """
 
 from __future__ import annotations

@@ -96,7 +96,8 @@ class Pair:
         """The types of floats that the code of both sides names, where they are one op: of copies
         those alone are known to be asked for that tests show."""
         named = [
-            {name.lower() for text in texts for name in _TYPE.findall(text)} for texts in self._texts
+            {name.lower() for text in texts for name in _TYPE.findall(text)}
+            for texts in self._texts
         ]
         return [] if any(self._forms) else sorted(set.intersection(*named) & set(FLOATS))
 

@@ -1,5 +1,5 @@
-"""Inputs like those that callers make: recorded calls with what a request has, contents, flags, numbers
-and types changed, as long as what all calls show holds (`kernels.emulator.preconditions`).
+"""Inputs like those that callers make: recorded calls with what a request has, contents, flags,
+numbers and types changed, as long as what all calls show holds (`kernels.emulator.preconditions`).
 
 Hypothesis chooses, and finds the smallest input with a difference.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kernels.emulator.edits import EDITS, Edit, Sources, sum_of_each
 from kernels.emulator.library import HostTensor, Value
@@ -31,7 +31,7 @@ class Freedom:
     """What may be changed: by the preconditions, by the environment's variables that the op reads,
     and by the types of floats that its code names."""
 
-    rules: Preconditions = Preconditions()
+    rules: Preconditions = field(default_factory=Preconditions)
     settings: Sequence[str] = ()
     types: Sequence[str] = ()
 

@@ -8,10 +8,10 @@ from bot.device.mutants import mutants_of
 from kernels.emulator.edits import Edit
 from kernels.emulator.library import HostTensor
 from kernels.emulator.limits import Limit
+from kernels.emulator.preconditions import Preconditions, find_preconditions
 from kernels.emulator.prefix_sums import PrefixSum, find_prefix_sums
 from kernels.emulator.recording import Call
 from kernels.emulator.replaying import Rooms
-from kernels.emulator.preconditions import Preconditions, find_preconditions
 from kernels.emulator.variation import Freedom, vary
 from tests.device.kernel_mutants import device_lines
 
@@ -158,7 +158,10 @@ def test_sums_follow_the_lengths() -> None:
     numbers = [value.array.tolist() for value in varied.values if isinstance(value, HostTensor)]
     assert numbers == [[0, 0, 5], [0, 0, 0, 5], [8, 16, 19]]
     # Sums that nobody knows forbid it, and so does a row from elsewhere where there are sums.
-    for kind, rules in (("idle", Preconditions(SUMS[:1], derived=[2])), ("row", Preconditions(SUMS))):
+    for kind, rules in (
+        ("idle", Preconditions(SUMS[:1], derived=[2])),
+        ("row", Preconditions(SUMS)),
+    ):
         same = vary(SUMMED, 0, [Edit(kind, 1, 0, 1)], Freedom(rules))
         assert isinstance(same.values[0], HostTensor)
         assert same.values[0].array.tolist() == [3, 0, 5]
