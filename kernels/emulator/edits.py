@@ -30,13 +30,31 @@ class Edit:
 
 
 @dataclass(frozen=True)
+class Retyping:
+    """The tensors at `places` get another type of floats."""
+
+    places: tuple[int, ...]
+    dtype: str
+
+    def apply(self, values: list[Value]) -> None:
+        """Give the tensors the type, and their numbers as it has them."""
+        for place in self.places:
+            value = values[place]
+            if isinstance(value, HostTensor) and value.dtype in FLOATS:
+                numbers = as_float(value).astype(np.float32)
+                is_small = self.dtype == "bfloat16"
+                array = to_bits(numbers, self.dtype) if is_small else numbers.astype(self.dtype)
+                values[place] = HostTensor(array, self.dtype, value.on_host)
+
+
+@dataclass(frozen=True)
 class Sources:
     """What an edit may take from: another call's arguments, what all callers see to, and the types
-    that the op's code names."""
+    that the op takes its floats in."""
 
     donor: Sequence[Value]
     rules: Preconditions
-    types: Sequence[str] = ()
+    types: Sequence[Retyping] = ()
 
 
 def _exchange_row(values: list[Value], sources: Sources, edit: Edit) -> None:
@@ -44,7 +62,7 @@ def _exchange_row(values: list[Value], sources: Sources, edit: Edit) -> None:
     rows = number_of_requests(values)
     donor_rows = number_of_requests(sources.donor)
     # Of rows that are longer than there was place for, nobody knows where the rest is.
-    if rows == 0 or donor_rows == 0 or sources.rules.sums:
+    if rows == 0 or donor_rows == 0 or sources.rules.sums or sources.rules.derived:
         return
     pairs = []
     for array, other in _tensors(values, sources.donor):
@@ -60,7 +78,7 @@ def _exchange_row(values: list[Value], sources: Sources, edit: Edit) -> None:
 def _set_length(values: list[Value], sources: Sources, edit: Edit) -> None:
     """One number that a request has becomes what a call shows there, 0 as an idle one has it, 1, or
     the most that there is room for."""
-    places = _of_requests(values)
+    places = _free(values, sources.rules)
     if not places:
         return
     which, chosen = divmod(edit.choice, len(places))
@@ -75,7 +93,7 @@ def _set_length(values: list[Value], sources: Sources, edit: Edit) -> None:
 def _make_idle(values: list[Value], sources: Sources, edit: Edit) -> None:
     """Some of the numbers that one request has become 0, as an idle one has them: `choice` says
     which, a bit each and at least one."""
-    places = _of_requests(values)
+    places = _free(values, sources.rules)
     if not places:
         return
     chosen = 1 + edit.choice % (2 ** len(places) - 1)
@@ -88,15 +106,14 @@ def _make_idle(values: list[Value], sources: Sources, edit: Edit) -> None:
 def _set_content(values: list[Value], sources: Sources, edit: Edit) -> None:
     """One of a tensor's integers becomes one of any tensor's that lies in what calls show there: a
     token that is sought is found, one that is known is another."""
-    free = [place for place in sources.rules.ranges if place not in sources.rules.derived]
-    if sources.rules.derived:
-        free = [place for place in free if not is_of_requests(values, place)]
+    rules = sources.rules
+    free = [place for place in rules.ranges if place not in rules.kept]
     places = [place for place in free if _integers(values, place).size]
     if not places:
         return
     which, chosen = divmod(edit.choice, len(places))
     place = places[chosen]
-    lowest, highest = sources.rules.ranges[place]
+    lowest, highest = rules.ranges[place]
     given = _integers(values, places[which % len(places)])
     fitting = given[(given >= lowest) & (given <= highest)]
     if fitting.size:
@@ -134,26 +151,9 @@ def _exchange_number(values: list[Value], sources: Sources, edit: Edit) -> None:
 
 
 def _set_types(values: list[Value], sources: Sources, edit: Edit) -> None:
-    """Some tensors of one type of floats get another: `choice` says which, a bit each."""
-    floats = [
-        position
-        for position, value in enumerate(values)
-        if isinstance(value, HostTensor) and value.dtype in FLOATS
-    ]
-    if not floats or not sources.types:
-        return
-    chosen = 1 + edit.choice % (2 ** len(floats) - 1)
-    dtype = sources.types[edit.place % len(sources.types)]
-    for number, position in enumerate(floats):
-        if chosen >> number & 1:
-            values[position] = _with_type(values[position], dtype)
-
-
-def _with_type(value: Value, dtype: str) -> HostTensor:
-    assert isinstance(value, HostTensor)
-    numbers = as_float(value).astype(np.float32)
-    array = to_bits(numbers, dtype) if dtype == "bfloat16" else numbers.astype(dtype)
-    return HostTensor(array, dtype, value.on_host)
+    """Some tensors of floats get another type in which the op takes them."""
+    if sources.types:
+        sources.types[edit.choice % len(sources.types)].apply(values)
 
 
 EDITS: dict[str, Callable[[list[Value], Sources, Edit], None]] = {
@@ -185,6 +185,11 @@ def _of_requests(values: Sequence[Value]) -> list[int]:
     """The places of what has one integer for each request."""
     places = [place for place in range(len(values)) if is_of_requests(values, place)]
     return [place for place in places if _integers(values, place).size]
+
+
+def _free(values: Sequence[Value], rules: Preconditions) -> list[int]:
+    """Those of them that nothing is worked out from in an unknown way."""
+    return [place for place in _of_requests(values) if place not in rules.kept]
 
 
 def _integers(values: Sequence[Value], place: int) -> np.ndarray:

@@ -14,6 +14,8 @@ from kernels.emulator.readings import number_of_requests
 from kernels.emulator.recording import Call
 from kernels.emulator.relations import Relation, find_relations
 
+# Different numbers of requests that show something.
+_LEAST = 3
 # A tensor with such a name is worked out from all rows: other rows would make it wrong, unless it
 # is known how.
 _DERIVED = ("cu_", "offset", "batch_id", "index", "cumsum")
@@ -24,7 +26,8 @@ class Preconditions:
     """What holds in all calls: `sums` are made again where a number changes, the rest forbids it.
 
     `ranges` are the smallest and largest number of each tensor of integers. `derived` are tensors
-    that are worked out from others in a way that nobody knows.
+    that are worked out from others in a way that nobody knows, `bound` those that they may be
+    worked out from.
     """
 
     sums: Sequence[PrefixSum] = ()
@@ -32,6 +35,12 @@ class Preconditions:
     limits: Sequence[Limit] = ()
     ranges: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     derived: Collection[int] = ()
+    bound: Collection[int] = ()
+
+    @property
+    def kept(self) -> set[int]:
+        """What no edit may change by itself."""
+        return {*self.derived, *self.bound}
 
     def hold(self, values: Sequence[Value]) -> bool:
         """Whether a caller may give this."""
@@ -57,12 +66,14 @@ def find_preconditions(
     # What is made again needs no watching, and what is overwritten none either.
     relations = [found for found in find_relations(calls) if not known & set(found.places)]
     rows = [place for place in tensors if is_of_requests(first.values, place)]
+    derived = [place for place in marked if place not in known]
     return Preconditions(
         sums,
         relations,
         find_limits(calls, [place for place in rows if place not in known]),
         {place: _range(calls, place) for place in tensors if place not in known},
-        [place for place in marked if place not in known],
+        derived,
+        [row for row in rows if any(_may_explain(calls, row, place) for place in derived)],
     )
 
 
@@ -78,6 +89,26 @@ def is_of_requests(values: Sequence[Value], place: int) -> bool:
 def _some(calls: Sequence[Call]) -> Sequence[Call]:
     """The first and the last: one may have nothing to do."""
     return (calls[0], calls[-1])
+
+
+def _may_explain(calls: Sequence[Call], row: int, derived: int) -> bool:
+    """Whether what is derived may come from a number of the requests: but where these have several,
+    and what each request adds to the derived is the same."""
+    for call in calls:
+        numbers, steps = call.values[row], _steps(call.values[derived])
+        if isinstance(numbers, HostTensor) and steps is not None and len(set(steps)) == 1:
+            shown = numbers.array.reshape(-1)[: len(steps)]
+            if len(np.unique(shown)) >= _LEAST:
+                return False
+    return True
+
+
+def _steps(value: Value) -> list[int] | None:
+    """What each place adds."""
+    if not isinstance(value, HostTensor) or value.array.dtype.kind != "i" or value.array.size < 2:
+        return None
+    steps: list[int] = np.diff(value.array.reshape(-1).astype(np.int64)).tolist()
+    return steps
 
 
 def _is_integers(value: Value) -> bool:

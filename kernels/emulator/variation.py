@@ -9,17 +9,17 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 
-from kernels.emulator.edits import EDITS, Edit, Sources, sum_of_each
+from kernels.emulator.edits import EDITS, Edit, Retyping, Sources, sum_of_each
 from kernels.emulator.library import HostTensor, Value
 from kernels.emulator.preconditions import Preconditions, find_preconditions
 from kernels.emulator.recording import Call
-from kernels.emulator.replaying import size_of
+from kernels.emulator.replaying import FLOATS, size_of
 from kernels.emulator.siblings import Comparison, Pair
 
 _SETTING = "setting"
-_OF_ROWS = ("row", "length", "idle")
 _MOST_EDITS = 4
 # A limit in the environment where nothing says how much there is.
 _LARGEST_SETTING = 64
@@ -29,11 +29,11 @@ _LARGEST_CALL = 1 << 16
 @dataclass(frozen=True)
 class Freedom:
     """What may be changed: by the preconditions, by the environment's variables that the op reads,
-    and by the types of floats that its code names."""
+    and by the types in which it takes its floats."""
 
     rules: Preconditions = field(default_factory=Preconditions)
     settings: Sequence[str] = ()
-    types: Sequence[str] = ()
+    types: Sequence[Retyping] = ()
 
     @property
     def kinds(self) -> list[str]:
@@ -71,7 +71,8 @@ def find_difference(
     [(parameters, _)] = Counter(call.parameters for call in small).most_common(1)
     alike = [call for call in small if call.parameters == parameters]
     shown = sorted(alike, key=lambda call: size_of(call.values))
-    freedom = Freedom(find_preconditions(shown, pair.overwrites), pair.settings, pair.types)
+    rules = find_preconditions(shown, pair.overwrites)
+    freedom = Freedom(rules, pair.settings, find_retypings(pair, shown[0]))
     number = strategies.integers(0, 1 << 12)
     edit = strategies.builds(Edit, strategies.sampled_from(freedom.kinds), number, number, number)
     edits = strategies.lists(edit, min_size=1, max_size=_MOST_EDITS)
@@ -98,6 +99,31 @@ def find_difference(
     return None
 
 
+def find_retypings(pair: Pair, call: Call) -> list[Retyping]:
+    """The types in which the op takes one tensor of floats, two, or all; not those of the call."""
+    floats = [
+        place
+        for place, value in enumerate(call.values)
+        if isinstance(value, HostTensor) and value.dtype in FLOATS
+    ]
+    chosen = [(place,) for place in floats] + [*combinations(floats, 2), tuple(floats)]
+    found = []
+    for places in dict.fromkeys(places for places in chosen if places):
+        for dtype in pair.types:
+            retyped = retype(call, Retyping(places, dtype))
+            if retyped.has_other_types and pair.gives_result(1, retyped):
+                found.append(Retyping(places, dtype))
+    return found
+
+
+def retype(call: Call, retyping: Retyping) -> Call:
+    """The call with other types of floats."""
+    values = list(call.values)
+    retyping.apply(values)
+    is_other = _types_of(values) != _types_of(call.values)
+    return replace(call, values=values, is_shown=False, has_other_types=is_other)
+
+
 def vary(
     shown: Sequence[Call], index: int, edits: Sequence[Edit], freedom: Freedom | None = None
 ) -> Call:
@@ -111,8 +137,6 @@ def vary(
         donor = shown[edit.donor % len(shown)]
         if len(donor.values) != len(values):
             continue
-        if edit.kind in _OF_ROWS and rules.derived:
-            continue
         if edit.kind == _SETTING:
             which, name = divmod(edit.choice, len(freedom.settings))
             most = _most_of_all(values, which)
@@ -124,14 +148,12 @@ def vary(
             found.restore(edited, call.values)
         if rules.hold(edited):
             values = edited
-    types = [_types_of(given) for given in (values, call.values)]
-    return Call(
-        call.op,
-        call.parameters,
-        values,
+    return replace(
+        call,
+        values=values,
         is_shown=False,
         settings=environment,
-        has_other_types=types[0] != types[1],
+        has_other_types=_types_of(values) != _types_of(call.values),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.emulator.edits import Edit
+from kernels.emulator.edits import Edit, Retyping
 from kernels.emulator.library import HostTensor, Value
 from kernels.emulator.limits import Limit, find_limits, largest
 from kernels.emulator.preconditions import Preconditions, find_preconditions
@@ -152,21 +152,30 @@ def test_what_is_derived_in_an_unknown_way_is_left_alone() -> None:
     assert changed == {2}
 
 
-def test_floats_of_the_types_that_the_code_names() -> None:
+def test_floats_of_other_types() -> None:
     halves = np.array([1.5, -2.0], np.float32)
     asked = [call(HostTensor(halves, "float32"), HostTensor(halves, "float32"), integers([1]))]
-    freedom = Freedom(types=("bfloat16", "float16"))
+    freedom = Freedom(types=(Retyping((0,), "float16"), Retyping((0, 1), "bfloat16")))
     assert "type" in freedom.kinds
     assert "type" not in Freedom().kinds
     varied = vary(asked, 0, [Edit("type", choice=0, place=1, donor=0)], freedom)
-    first, second, third = varied.values
+    first, second, _ = varied.values
     assert isinstance(first, HostTensor)
     assert isinstance(second, HostTensor)
     assert (first.dtype, first.array.tolist()) == ("float16", [1.5, -2.0])
     assert (second.dtype, varied.has_other_types) == ("float32", True)
-    assert third is not None
-    varied = vary(asked, 0, [Edit("type", choice=2, place=0, donor=0)], freedom)
+    varied = vary(asked, 0, [Edit("type", choice=1, place=0, donor=0)], freedom)
     bits = [value.array.tolist() for value in varied.values[:2] if isinstance(value, HostTensor)]
     assert bits == [[0x3FC0, 0xC000]] * 2
     varied = vary(asked, 0, [Edit("content", 0, 0, 0)], freedom)
     assert not varied.has_other_types
+
+
+def test_requests_whose_numbers_explain_nothing_are_free() -> None:
+    names = ("lens", "steps", "cu_lens")
+    asked = [Call("op", names, [integers(n) for n in ([0, 0, 0, 0], [3, 1, 4, 2], [0, 9, 18, 27])])]
+    rules = find_preconditions(asked, lambda call, place: False)
+    assert (list(rules.derived), list(rules.bound)) == ([2], [0])
+    # Not where each request adds another number.
+    asked[0].values[2] = integers([0, 9, 10, 27])
+    assert list(find_preconditions(asked, lambda call, place: False).bound) == [0, 1, 2]

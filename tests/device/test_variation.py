@@ -159,7 +159,7 @@ def test_sums_follow_the_lengths() -> None:
     assert numbers == [[0, 0, 5], [0, 0, 0, 5], [8, 16, 19]]
     # Sums that nobody knows forbid it, and so does a row from elsewhere where there are sums.
     for kind, rules in (
-        ("idle", Preconditions(SUMS[:1], derived=[2])),
+        ("idle", Preconditions(SUMS[:1], derived=[2], bound=[0])),
         ("row", Preconditions(SUMS)),
     ):
         same = vary(SUMMED, 0, [Edit(kind, 1, 0, 1)], Freedom(rules))
