@@ -15,6 +15,9 @@ from kernels.emulator.readings import number_of_requests
 from kernels.emulator.replaying import FLOATS, as_float
 from kernels.emulator.standins.paddle.small_floats import to_bits
 
+# Different numbers of a mixture.
+_FEW = 3
+
 
 @dataclass(frozen=True)
 class Edit:
@@ -106,19 +109,38 @@ def _make_idle(values: list[Value], sources: Sources, edit: Edit) -> None:
 def _set_content(values: list[Value], sources: Sources, edit: Edit) -> None:
     """One of a tensor's integers becomes one of any tensor's that lies in what calls show there: a
     token that is sought is found, one that is known is another."""
-    rules = sources.rules
-    free = [place for place in rules.ranges if place not in rules.kept]
-    places = [place for place in free if _integers(values, place).size]
+    places = _with_contents(values, sources.rules)
     if not places:
         return
     which, chosen = divmod(edit.choice, len(places))
     place = places[chosen]
-    lowest, highest = rules.ranges[place]
     given = _integers(values, places[which % len(places)])
-    fitting = given[(given >= lowest) & (given <= highest)]
+    fitting = _fitting(given, sources.rules, place)
     if fitting.size:
         array = _integers(values, place)
         array[edit.place % array.size] = fitting[edit.donor % fitting.size]
+
+
+def _mix(values: list[Value], sources: Sources, edit: Edit) -> None:
+    """Some tensors of integers, `choice` says which, get but a few numbers that a call shows there:
+    what is sought in one stands in others at many places, and does not at some."""
+    rules = sources.rules
+    places = _with_contents(values, rules)
+    if not places:
+        return
+    pool = np.unique(_integers(values, places[edit.place % len(places)]))
+    few = pool[np.arange(edit.place, edit.place + _FEW) % pool.size]
+    chance = np.random.default_rng(edit.donor)
+    for number, place in enumerate(places):
+        fitting = _fitting(few, rules, place)
+        if not edit.choice >> number & 1 or not fitting.size:
+            continue
+        array = _integers(values, place)
+        before = array.copy()
+        array[:] = chance.choice(fitting, array.size)
+        # What must not have equal numbers keeps its own, and the others do not.
+        if not rules.hold(values):
+            array[:] = before
 
 
 def _turn_flag(values: list[Value], sources: Sources, edit: Edit) -> None:
@@ -161,6 +183,7 @@ EDITS: dict[str, Callable[[list[Value], Sources, Edit], None]] = {
     "length": _set_length,
     "idle": _make_idle,
     "content": _set_content,
+    "mixture": _mix,
     "flag": _turn_flag,
     "number": _exchange_number,
     "type": _set_types,
@@ -185,6 +208,18 @@ def _of_requests(values: Sequence[Value]) -> list[int]:
     """The places of what has one integer for each request."""
     places = [place for place in range(len(values)) if is_of_requests(values, place)]
     return [place for place in places if _integers(values, place).size]
+
+
+def _with_contents(values: Sequence[Value], rules: Preconditions) -> list[int]:
+    """The places of integers that nothing is worked out from in an unknown way."""
+    free = [place for place in rules.ranges if place not in rules.kept]
+    return [place for place in free if _integers(values, place).size]
+
+
+def _fitting(numbers: np.ndarray, rules: Preconditions, place: int) -> np.ndarray:
+    """Those numbers that lie in what calls show of a tensor."""
+    lowest, highest = rules.ranges[place]
+    return numbers[(numbers >= lowest) & (numbers <= highest)]
 
 
 def _free(values: Sequence[Value], rules: Preconditions) -> list[int]:

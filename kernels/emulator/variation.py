@@ -100,15 +100,20 @@ def find_difference(
 
 
 def find_retypings(pair: Pair, call: Call) -> list[Retyping]:
-    """The types in which the op takes one tensor of floats, two, or all; not those of the call."""
+    """The types in which the op takes one tensor of floats, two, all, or all but one; not those of
+    the call."""
     floats = [
         place
         for place, value in enumerate(call.values)
         if isinstance(value, HostTensor) and value.dtype in FLOATS
     ]
-    chosen = [(place,) for place in floats] + [*combinations(floats, 2), tuple(floats)]
+    chosen = [
+        places
+        for count in sorted({1, 2, len(floats) - 1, len(floats)})
+        for places in combinations(floats, max(count, 0))
+    ]
     found = []
-    for places in dict.fromkeys(places for places in chosen if places):
+    for places in filter(None, chosen):
         for dtype in pair.types:
             retyped = retype(call, Retyping(places, dtype))
             if retyped.has_other_types and pair.gives_result(1, retyped):
