@@ -1,5 +1,5 @@
-"""Single changes of a call's arguments: of a request, its numbers, contents, flags, plain numbers,
-the types of floats."""
+"""Single changes of a call's arguments: of a request, its numbers, contents, flags, plain numbers;
+and the types of floats."""
 
 from __future__ import annotations
 
@@ -52,12 +52,10 @@ class Retyping:
 
 @dataclass(frozen=True)
 class Sources:
-    """What an edit may take from: another call's arguments, what all callers see to, and the types
-    that the op takes its floats in."""
+    """What an edit may take from: another call's arguments, and what all callers see to."""
 
     donor: Sequence[Value]
     rules: Preconditions
-    types: Sequence[Retyping] = ()
 
 
 def _exchange_row(values: list[Value], sources: Sources, edit: Edit) -> None:
@@ -172,12 +170,6 @@ def _exchange_number(values: list[Value], sources: Sources, edit: Edit) -> None:
         values[numbers[chosen]] = not value if is_turned else donor[numbers[chosen]]
 
 
-def _set_types(values: list[Value], sources: Sources, edit: Edit) -> None:
-    """Some tensors of floats get another type in which the op takes them."""
-    if sources.types:
-        sources.types[edit.choice % len(sources.types)].apply(values)
-
-
 EDITS: dict[str, Callable[[list[Value], Sources, Edit], None]] = {
     "row": _exchange_row,
     "length": _set_length,
@@ -186,7 +178,6 @@ EDITS: dict[str, Callable[[list[Value], Sources, Edit], None]] = {
     "mixture": _mix,
     "flag": _turn_flag,
     "number": _exchange_number,
-    "type": _set_types,
 }
 
 

@@ -11,7 +11,7 @@ from kernels.emulator.limits import Limit, find_limits, largest
 from kernels.emulator.preconditions import Preconditions, find_preconditions
 from kernels.emulator.recording import Call
 from kernels.emulator.relations import Relation, find_relations
-from kernels.emulator.variation import Freedom, vary
+from kernels.emulator.variation import Freedom, retype, vary
 
 _NAMES = ("first", "second", "third")
 
@@ -153,22 +153,30 @@ def test_what_is_derived_in_an_unknown_way_is_left_alone() -> None:
 
 
 def test_floats_of_other_types() -> None:
-    halves = np.array([1.5, -2.0], np.float32)
-    asked = [call(HostTensor(halves, "float32"), HostTensor(halves, "float32"), integers([1]))]
-    freedom = Freedom(types=(Retyping((0,), "float16"), Retyping((0, 1), "bfloat16")))
-    assert "type" in freedom.kinds
-    assert "type" not in Freedom().kinds
-    varied = vary(asked, 0, [Edit("type", choice=0, place=1, donor=0)], freedom)
-    first, second, _ = varied.values
+    numbers = HostTensor(np.array([1.5, -2.0], np.float32), "float32")
+    asked = call(numbers, numbers, integers([1]))
+    retyped = retype(asked, Retyping((0,), "float16"))
+    first, second, _ = retyped.values
     assert isinstance(first, HostTensor)
     assert isinstance(second, HostTensor)
     assert (first.dtype, first.array.tolist()) == ("float16", [1.5, -2.0])
-    assert (second.dtype, varied.has_other_types) == ("float32", True)
-    varied = vary(asked, 0, [Edit("type", choice=1, place=0, donor=0)], freedom)
-    bits = [value.array.tolist() for value in varied.values[:2] if isinstance(value, HostTensor)]
+    assert (second.dtype, retyped.has_other_types, retyped.is_shown) == ("float32", True, False)
+    retyped = retype(asked, Retyping((0, 1), "bfloat16"))
+    bits = [value.array.tolist() for value in retyped.values[:2] if isinstance(value, HostTensor)]
     assert bits == [[0x3FC0, 0xC000]] * 2
-    varied = vary(asked, 0, [Edit("content", 0, 0, 0)], freedom)
-    assert not varied.has_other_types
+    assert not retype(asked, Retyping((0, 2), "float32")).has_other_types
+
+
+def test_a_mixture_has_few_numbers_and_leaves_what_must_differ() -> None:
+    asked = calls([[11, 12, 13, 14], [13, 19, 12, 18]], [[15, 16, 17, 18], [11, 11, 14, 12]])
+    rules = find_preconditions(asked, lambda call, place: False)
+    assert Relation("unique", (0,)) in rules.relations
+    for number in range(20):
+        varied = vary(asked, 0, [Edit("mixture", 3, number, number)], Freedom(rules))
+        first, second = (value.array for value in varied.values if isinstance(value, HostTensor))
+        assert first.tolist() == [11, 12, 13, 14]
+        assert len(set(second.tolist())) <= 3
+        assert set(second.tolist()) <= {*range(11, 20)}
 
 
 def test_requests_whose_numbers_explain_nothing_are_free() -> None:
