@@ -57,12 +57,12 @@ def find_preconditions(
         return Preconditions()
     first = calls[0]
     tensors = [place for place, value in enumerate(first.values) if _is_integers(value)]
-    written = {
-        place for place in tensors if all(is_overwritten(call, place) for call in _some(calls))
-    }
+    marked = [place for place in tensors if _is_derived(first.parameters, place)]
+    # The first call and the last: one may have nothing to do.
+    ends = (calls[0], calls[-1])
+    written = {place for place in marked if all(is_overwritten(call, place) for call in ends)}
     sums = [found for found in find_prefix_sums(calls) if found.sums not in written]
     known = {found.sums for found in sums} | written
-    marked = [place for place in tensors if _is_derived(first.parameters, place)]
     # What is made again needs no watching, and what is overwritten none either.
     relations = [found for found in find_relations(calls) if not known & set(found.places)]
     rows = [place for place in tensors if is_of_requests(first.values, place)]
@@ -84,11 +84,6 @@ def is_of_requests(values: Sequence[Value], place: int) -> bool:
     if not isinstance(value, HostTensor) or value.array.dtype.kind != "i":
         return False
     return value.array.size == rows and value.array.shape[:1] == (rows,)
-
-
-def _some(calls: Sequence[Call]) -> Sequence[Call]:
-    """The first and the last: one may have nothing to do."""
-    return (calls[0], calls[-1])
 
 
 def _may_explain(calls: Sequence[Call], row: int, derived: int) -> bool:

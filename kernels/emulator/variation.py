@@ -10,10 +10,12 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations, islice
 
 import numpy as np
 
+from kernels.emulator.apart import gives_result, is_overwritten
 from kernels.emulator.edits import EDITS, Edit, Retyping, Sources, sum_of_each
 from kernels.emulator.library import HostTensor, Value
 from kernels.emulator.preconditions import Preconditions, find_preconditions
@@ -28,9 +30,8 @@ _MOST_CHOICES = 1 << 12
 _FEW_CALLS = 2
 # A limit in the environment where nothing says how much there is.
 _LARGEST_SETTING = 64
-# Elements of a call of which many variations are tried; of larger ones there are as many fewer.
+# Elements: each variation of a larger call takes seconds.
 _LARGEST_CALL = 1 << 16
-_FEWEST = 12
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,8 @@ def find_difference(
     shown = _chosen(calls)
     if not shown:
         return None
-    freedom = Freedom(find_preconditions(shown, pair.overwrites), pair.settings)
+    freedom = Freedom(find_preconditions(shown, partial(is_overwritten, pair)), pair.settings)
     retypings = find_retypings(pair, shown[0])
-    large = max(size_of(shown[-1].values), _LARGEST_CALL)
-    tries = max(most * _LARGEST_CALL // large, _FEWEST)
 
     def ask(attempt: Attempt) -> Comparison | None:
         varied = vary(shown, attempt.index, attempt.edits, freedom)
@@ -83,7 +82,7 @@ def find_difference(
         counts[comparison.agreement] += 1
         return comparison if comparison.place else None
 
-    for attempt in islice(_attempts(len(shown), freedom.kinds, retypings), tries):
+    for attempt in islice(_attempts(len(shown), freedom.kinds, retypings), most):
         found = ask(attempt)
         if found is not None:
             smaller = (ask(other) for other in _smaller(attempt))
@@ -115,13 +114,13 @@ def _smaller(attempt: Attempt) -> Iterator[Attempt]:
 
 
 def _chosen(calls: Sequence[Call]) -> list[Call]:
-    """Those that take the same parameters as most and are small, or else the smallest."""
-    if not calls:
+    """The small ones that take the same parameters as most of them, the smallest first."""
+    small = [call for call in calls if size_of(call.values) <= _LARGEST_CALL]
+    if not small:
         return []
-    [(parameters, _)] = Counter(call.parameters for call in calls).most_common(1)
-    alike = [call for call in calls if call.parameters == parameters]
-    by_size = sorted(alike, key=lambda call: size_of(call.values))
-    return [call for call in by_size if size_of(call.values) <= _LARGEST_CALL] or by_size[:1]
+    [(parameters, _)] = Counter(call.parameters for call in small).most_common(1)
+    alike = [call for call in small if call.parameters == parameters]
+    return sorted(alike, key=lambda call: size_of(call.values))
 
 
 def find_retypings(pair: Pair, call: Call) -> list[Retyping]:
@@ -141,7 +140,7 @@ def find_retypings(pair: Pair, call: Call) -> list[Retyping]:
     for places in filter(None, chosen):
         for dtype in pair.types:
             retyped = retype(call, Retyping(places, dtype))
-            if retyped.has_other_types and pair.gives_result(1, retyped):
+            if retyped.has_other_types and gives_result(pair, 1, retyped):
                 found.append(Retyping(places, dtype))
     return found
 
