@@ -167,6 +167,21 @@ def test_a_limit_in_the_environment(cache: Path, tmp_path: Path) -> None:
 
 
 @needs_compiler
+def test_a_type_that_no_test_has(cache: Path, tmp_path: Path) -> None:
+    fixture_repo.write_halves(tmp_path, "2")
+    base = fixture_repo.commit(tmp_path, "base")
+    fixture_repo.write_halves(tmp_path, "(sizeof(T) / 2 * 2 - (sizeof(T) == 4 ? 2 : 1))")
+    head = fixture_repo.commit(tmp_path, "head")
+    sides = ("--base", base, "--head", head, "--title", "Refactor halve", "--format", "json")
+    report = report_of(run_device(cache, "compare", "--repo", str(tmp_path), *sides))
+    [finding] = report["findings"]
+    assert (finding["rule"], finding["severity"]) == ("device.changed-result", "question")
+    shown = dict(finding["evidence"][0]["inputs"])
+    assert shown["values"].startswith("float16[4]")
+    assert shown["factors"].startswith("float32[4]")
+
+
+@needs_compiler
 def test_a_refusal_has_its_name(compared: dict[str, Any]) -> None:
     [refused] = compared["sources"]["refused"]
     assert refused["path"].endswith("tensor_core.cu")
