@@ -91,8 +91,9 @@ def find_difference(
 
 
 def _attempts(count: int, kinds: Sequence[str], retypings: Sequence[Retyping]) -> Iterator[Attempt]:
-    """Always the same ones, by chance: left to itself, Hypothesis tries what is simple again and
-    again, and found one mistake in a kernel where this finds six (`speculate_verify`)."""
+    """Always the same ones, by chance, first each type with nothing else. Of 300 that Hypothesis
+    chose none showed a mistake in a kernel that six of these show: it tries what is simple again
+    and again."""
     yield from (Attempt(0, (), retyping) for retyping in retypings)
     chance = np.random.default_rng(0)
     while True:
