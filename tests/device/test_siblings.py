@@ -133,8 +133,8 @@ def test_what_is_another_each_time_is_left_out_and_the_rest_compared(
 def test_people_read_it(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     fixture_copies.write_copies(tmp_path)
-    git, pull = Git(tmp_path), PullRequest(title="", body="")
     head = commit(tmp_path, "head")
+    git, pull = Git(tmp_path), PullRequest(title="", body="")
     with open_change(git, resolve(git, head, head, merge_base=False), pull) as change:
         request = Request("compare", change, Config(), "command", alone=True)
         report = run(request, lambda _: None)
