@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from bot.device.copies import CopyFinder, OpCopy
 from bot.device.coverage import changed_lines, covered_lines
 from bot.device.observations import Witness, cases_by_test
 from bot.device.process import Json, run_job
+from bot.device.promise import promises_same_results
 from bot.device.siblings import COPIES, SiblingPlan, compare_all, parted, with_base
 from bot.device.tests import FileResult, TestPlan, run_files
 from bot.device.workspace import Workspace, cache_folder, device_sources, write_tree
@@ -31,7 +31,7 @@ from bot.reports.device_run import (
     SiblingResult,
     SideBuild,
 )
-from checks.core.change import ChangeSet, PullRequest
+from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
 from checks.core.observation import DeviceObservation, ObservationKind
@@ -44,11 +44,6 @@ SCHEDULES = (0, 1, 2, 3)
 _REPLAY_SILENCE = 300.0
 # Seconds that the start of a test's process may take on a busy machine.
 _LEAST_TIME = 30.0
-_PROMISE = re.compile(
-    r"refactor|optimi[sz]|clean ?up|no functional change|重构|优化|speed ?up|perf\b", re.IGNORECASE
-)
-# A title with one of these says that results change, whatever else it says.
-_NEW_BEHAVIOUR = re.compile(r"\bfix|\bfeat|\bsupport|\badd\b|修复|支持|新增", re.IGNORECASE)
 Progress = Callable[[str], None]
 
 
@@ -303,7 +298,7 @@ class _Run:
         self._comparisons += comparisons.with_replays("base", "against", "changed", events)
         races = [event for event in events if event["event"] == "race"]
         facts = observations.replayed(self._witness, ObservationKind.RACE, races, known)
-        if against and _promises_same_results(self._change.pull):
+        if against and promises_same_results(self._change.pull):
             changed = [event for event in events if event["event"] == "changed"]
             kind = ObservationKind.CHANGED_RESULT
             facts += observations.replayed(self._witness, kind, changed, known)
@@ -314,7 +309,7 @@ class _Run:
         """Base's and head's results on inputs made of the recorded ones, and on those that show
         how the copies are called: what differs is a question, since no caller shows that very
         input."""
-        if self._base is None or not _promises_same_results(self._change.pull):
+        if self._base is None or not promises_same_results(self._change.pull):
             return []
         results = with_base(
             self._workspace,
@@ -443,10 +438,3 @@ class _Run:
 
 def _file_of(test: str) -> str:
     return test.partition("::")[0]
-
-
-def _promises_same_results(pull: PullRequest) -> bool:
-    """Whether the author says that the code is another and what it computes is not."""
-    if _NEW_BEHAVIOUR.search(pull.title):
-        return False
-    return _PROMISE.search(f"{pull.title}\n{pull.body}") is not None

@@ -25,8 +25,6 @@ from checks.core.observation import DeviceObservation, ObservationKind
 _LONGEST = 300
 # How a test ends that gives an op other arguments than it takes; not every `OpError` is that.
 _REFUSED = re.compile(r"OpError: (takes \d+ arguments, not \d+|an argument is no )")
-# What the emulator says where an op asks for something that it does not have.
-_NOT_EMULATED = re.compile(r"OpError: [\w ]+ not emulated\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +137,6 @@ def failing_new_tests(
     for test, case in own.items():
         before = base.get(test)
         if case.outcome != FAILED or (before is not None and before.outcome == FAILED):
-            continue
-        # Only of a new test: one that passed on base says something of the change all the same.
-        if before is None and _NOT_EMULATED.match(case.why):
             continue
         # What is slow here may be fast on a device, and nothing shows how long it took before.
         if case.kind == TOO_SLOW and before is None:

@@ -22,7 +22,7 @@ from kernels.emulator.events import Events
 from kernels.emulator.extensions import extensions_of
 from kernels.emulator.importers import tests_of_extensions
 from kernels.emulator.prefix import with_prefix
-from kernels.emulator.toolchain import NoCompiler, Variant, find_toolchain
+from kernels.emulator.toolchain import NoCompiler, Toolchain, Variant, find_toolchain
 from kernels.emulator.wrappers import wrappers_of
 
 _PRELOADED = "SPECBOT_EMULATOR_PRELOADED"
@@ -128,24 +128,29 @@ def _plain(build: Build) -> dict[str, Any]:
 
 
 def _preload_sanitizer() -> None:
-    """Start again with ASan's library before all others, as it demands."""
+    """Start again with ASan's library before all others, as it demands, and the one that throws
+    C++'s errors, which it looks for when it starts: a process that throws one ends otherwise."""
     if _PRELOADED in os.environ:
         return
     toolchain = find_toolchain()
-    name = "libasan.so" if toolchain.is_gcc else "libclang_rt.asan-x86_64.so"
-    found = subprocess.run(
-        [toolchain.path, f"-print-file-name={name}"], capture_output=True, text=True, check=True
-    )
+    sanitizer = "libasan.so" if toolchain.is_gcc else "libclang_rt.asan-x86_64.so"
+    preloaded = [_library_of(toolchain, name) for name in (sanitizer, "libstdc++.so.6")]
     options = "detect_leaks=0:abort_on_error=0:exitcode=99:detect_odr_violation=0"
     environment = os.environ | {
         _PRELOADED: "1",
-        "LD_PRELOAD": found.stdout.strip(),
+        "LD_PRELOAD": ":".join(preloaded),
         "ASAN_OPTIONS": f"{options}:allocator_may_return_null=1",
         "PYTHONMALLOC": "malloc",
     }
     os.execve(
         sys.executable, [sys.executable, "-m", "kernels.emulator", *sys.argv[1:]], environment
     )
+
+
+def _library_of(toolchain: Toolchain, name: str) -> str:
+    """Where the compiler has a library."""
+    command = [toolchain.path, f"-print-file-name={name}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
 from kernels.emulator.recording import Call
@@ -19,10 +20,20 @@ def compare_apart(pair: Pair, call: Call) -> Comparison:
     comparison: Comparison | None = _in_child(lambda: pair.compare(call))
     if comparison is not None:
         return comparison
-    own, other = (_in_child(lambda n=number: pair.gives_result(n, call)) for number in (0, 1))
+    own, other = (_in_child(partial(pair.gives_result, number, call)) for number in (0, 1))
     if own is None and other:
         return Comparison(call, Agreement.DIFFERS, "", "the process", "a result", "died")
     return Comparison(call, Agreement.NOT_COMPARED, "the process died")
+
+
+def is_overwritten(pair: Pair, call: Call, place: int) -> bool:
+    """Whether the copy reads nothing of a tensor; what it does with other contents may end it."""
+    return bool(_in_child(partial(pair.overwrites, call, place)))
+
+
+def gives_result(pair: Pair, number: int, call: Call) -> bool:
+    """Whether a side takes the call, and lives."""
+    return bool(_in_child(partial(pair.gives_result, number, call)))
 
 
 def _in_child(work: Callable[[], Any]) -> Any:

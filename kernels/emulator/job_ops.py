@@ -18,6 +18,9 @@ class Ops(Protocol):
     def call(self, name: str, values: Sequence[Value], seed: int = 0) -> list[Value]:
         """The results of an op under the schedule `seed`. Raises `OpError`."""
 
+    def check_types(self, *, wanted: bool) -> None:
+        """Whether an op may read a tensor's numbers as those of another type."""
+
     def stand_ins(self) -> dict[str, str]:
         """The functions of another namespace that stand for what is declared and not defined."""
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernels.emulator.loading import Loader
+from kernels.emulator.standins import NotEmulated
 
 Array = npt.NDArray[np.generic]
 
@@ -35,11 +36,17 @@ DTYPES = {
 _NO_TYPE = 0
 _NAMES = {number: name for name, number in DTYPES.items()}
 _STORAGE = {"bfloat16": "uint16", "float8_e4m3fn": "uint8"}
+# Functions of the runtime that answer with a text.
+_TEXTS = ("emulator_ops", "emulator_error", "emulator_missing", "emulator_observations")
 _TENSOR, _INTEGER, _REAL, _NONE, _TEXT, _LIST = range(6)
 
 
 class OpError(RuntimeError):
     """What the op threw: a failed check, or a device error."""
+
+
+class MissingPart(OpError, NotEmulated):
+    """What the op came to that the emulator does not have: nothing that the op did."""
 
 
 @dataclass
@@ -112,7 +119,7 @@ class Library:
         for path, ops in libraries.items():
             if ops & wanted:
                 self._loader.load(path)
-        for name in ("emulator_ops", "emulator_error", "emulator_observations"):
+        for name in _TEXTS:
             getattr(self._runtime, name).restype = ctypes.c_char_p
         for name in ("emulator_result_rank", "emulator_result_integer"):
             getattr(self._runtime, name).restype = ctypes.c_int64
@@ -147,12 +154,25 @@ class Library:
             (self._prefix + name).encode(), arguments, len(values), ctypes.c_uint64(seed)
         )
         if count < 0:
-            raise OpError(self._runtime.emulator_error().decode("utf-8", "replace"))
+            raise self.error(self._runtime.emulator_error().decode("utf-8", "replace"))
         return [self._result(index) for index in range(count)]
+
+    def error(self, said: str) -> OpError:
+        """The error of an op that came to no end, by what it `said` of it."""
+        missing = self.take_missing()
+        return MissingPart(missing) if missing else OpError(said)
+
+    def take_missing(self) -> str:
+        """What ops came to that the emulator does not have, since this was asked before."""
+        return str(self._runtime.emulator_missing().decode("utf-8", "replace"))
 
     def set_schedule(self, seed: int) -> None:
         """The order of threads for ops that are not called from here."""
         self._runtime.emulator_set_seed(ctypes.c_uint64(seed))
+
+    def check_types(self, *, wanted: bool) -> None:
+        """Whether an op may read a tensor's numbers as those of another type."""
+        self._runtime.emulator_check_types(int(wanted))
 
     def stand_ins(self) -> dict[str, str]:
         """The functions of another namespace that stand for what is declared and not defined."""

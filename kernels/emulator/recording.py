@@ -29,7 +29,7 @@ class Call:
     """The arguments of one call; no names are known of a plain function's parameters.
 
     `is_shown` says that a test made just this call; `settings` are the environment variables that
-    it had set for it.
+    it had set for it; `has_other_types` says that the types of its floats are not those of a test.
     """
 
     op: str
@@ -37,6 +37,7 @@ class Call:
     values: list[Value]
     is_shown: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
+    has_other_types: bool = False
 
     @contextmanager
     def with_settings(self) -> Iterator[None]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from kernels.emulator.events import Events
 from kernels.emulator.job_ops import Ops, load_ops
-from kernels.emulator.library import HostTensor, OpError, Value
+from kernels.emulator.library import HostTensor, MissingPart, OpError, Value
 from kernels.emulator.recording import Call, load_call
 
 # What a shown value has at most.
@@ -20,15 +20,19 @@ _SHOWN = 12
 # row of tokens stays within them.
 _ROOM = 1 << 16
 _ROOM_BYTE = 0xA5
-_FLOATS = ("float16", "float32", "float64", "bfloat16")
+FLOATS = ("float16", "float32", "float64", "bfloat16")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call gave: its results, and its arguments as it left them; or its error."""
+    """What a call gave: its results, and its arguments as it left them; or its error.
+
+    `is_missing` says that the error is of the emulator: what the op gives nobody knows.
+    """
 
     tensors: list[HostTensor]
     error: str = ""
+    is_missing: bool = False
 
 
 def run_replay(job: dict[str, Any]) -> None:
@@ -68,40 +72,55 @@ def run_replay(job: dict[str, Any]) -> None:
 
 def make_call(library: Ops, call: Call, seed: int) -> Outcome:
     """Call the op on a copy of the arguments."""
-    own = own_copy(call.values)
+    own = Rooms().copy(call.values)
     try:
         with call.with_settings():
             results = library.call(call.op, own, seed)
     except OpError as error:
-        return Outcome([], str(error))
+        return Outcome([], str(error), isinstance(error, MissingPart))
     tensors = [value for value in results if isinstance(value, HostTensor)]
     return Outcome([*tensors, *_tensors(own)])
 
 
-def own_copy(values: Sequence[Any]) -> list[Any]:
-    """A copy of the arguments, with room around each tensor.
+class Rooms:
+    """The memory around copies of tensors, filled with one byte.
 
-    What an op writes beside one would otherwise end this process, now or later, or not at all.
+    What an op writes beside a tensor would otherwise end this process, now or later, or not at all.
     """
-    return [_own_copy(value) for value in values]
+
+    def __init__(self, byte: int = _ROOM_BYTE) -> None:
+        self._byte = byte
+        self._memories: list[np.ndarray] = []
+
+    def copy(self, values: Sequence[Any]) -> list[Any]:
+        """A copy of the arguments, with room around each tensor."""
+        return [self._copy(value) for value in values]
+
+    def are_whole(self) -> bool:
+        """Whether nothing was written there."""
+        return all(
+            (memory[:_ROOM] == self._byte).all() and (memory[-_ROOM:] == self._byte).all()
+            for memory in self._memories
+        )
+
+    def _copy(self, value: Any) -> Any:
+        if isinstance(value, HostTensor):
+            array, memory = _with_room(value.array, self._byte)
+            self._memories.append(memory)
+            return HostTensor(array, value.dtype, value.on_host)
+        if isinstance(value, (list, tuple)):
+            return self.copy(value)
+        return value
 
 
-def _own_copy(value: Any) -> Any:
-    if isinstance(value, HostTensor):
-        return HostTensor(_with_room(value.array), value.dtype, value.on_host)
-    if isinstance(value, (list, tuple)):
-        return own_copy(value)
-    return value
-
-
-def _with_room(array: np.ndarray) -> np.ndarray:
-    """A copy with the same order of dimensions in memory."""
+def _with_room(array: np.ndarray, byte: int) -> tuple[np.ndarray, np.ndarray]:
+    """A copy with the same order of dimensions in memory, and the memory that it lies in."""
     axes = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
     source = array.transpose(axes)
-    memory = np.full(source.nbytes + 2 * _ROOM, _ROOM_BYTE, np.uint8)
+    memory = np.full(source.nbytes + 2 * _ROOM, byte, np.uint8)
     inner = memory[_ROOM : _ROOM + source.nbytes].view(source.dtype).reshape(source.shape)
     inner[...] = source
-    return inner.transpose(np.argsort(axes))
+    return inner.transpose(np.argsort(axes)), memory
 
 
 def _tensors(values: Sequence[Any]) -> list[HostTensor]:
@@ -116,6 +135,8 @@ def _tensors(values: Sequence[Any]) -> list[HostTensor]:
 
 def compare(first: Outcome, second: Outcome, first_seed: int, second_seed: int) -> str:
     """The first difference in one line, or nothing. Bytes that nobody wrote do not count."""
+    if first.is_missing or second.is_missing:
+        return ""
     if first.error or second.error:
         return (
             ""
@@ -155,13 +176,14 @@ def first_difference(
 
 def _differing(one: HostTensor, other: HostTensor) -> np.ndarray:
     """Integers differ if they are not equal; a float may differ by what an order of a sum does."""
-    if one.dtype not in _FLOATS:
+    if one.dtype not in FLOATS:
         return np.asarray(one.array != other.array)
-    left, right = _as_float(one), _as_float(other)
+    left, right = as_float(one), as_float(other)
     return ~np.isclose(left, right, rtol=2e-2, atol=1e-3, equal_nan=True)
 
 
-def _as_float(tensor: HostTensor) -> np.ndarray:
+def as_float(tensor: HostTensor) -> np.ndarray:
+    """The numbers of a tensor of floats, in a type that numpy has."""
     if tensor.dtype == "bfloat16":
         return (tensor.array.astype(np.uint32) << 16).view(np.float32)
     return tensor.array.astype(np.float64)
@@ -218,7 +240,8 @@ def show(value: Any) -> str:
 def _save(path: Path, outcome: Outcome) -> None:
     arrays = {f"t{number}": tensor.array for number, tensor in enumerate(outcome.tensors)}
     kinds = np.array([tensor.dtype for tensor in outcome.tensors] or [""])
-    np.savez(path, error=np.array(outcome.error), kinds=kinds, **arrays)
+    error = {"error": np.array(outcome.error), "is_missing": np.array(outcome.is_missing)}
+    np.savez(path, kinds=kinds, **error, **arrays)
 
 
 def _load(path: Path) -> Outcome | None:
@@ -227,4 +250,4 @@ def _load(path: Path) -> Outcome | None:
     with np.load(path, allow_pickle=False) as file:
         count = len([name for name in file.files if name.startswith("t")])
         tensors = [HostTensor(file[f"t{i}"], str(file["kinds"][i])) for i in range(count)]
-        return Outcome(tensors, str(file["error"]))
+        return Outcome(tensors, str(file["error"]), bool(file["is_missing"]))

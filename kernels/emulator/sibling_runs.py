@@ -70,7 +70,9 @@ def _calls_for(job: dict[str, Any], pair: Pair) -> Iterator[tuple[Path, Call]]:
     own = [(path, call) for path, call in recorded if call.op == job["op"]]
     for path, call in own:
         label = job["copy_label"]
-        pair.show(call, of_copy=bool(label) and path.name.startswith(label))
+        # With itself as it was before an op has no forms of its own.
+        if label:
+            pair.show(call, of_copy=path.name.startswith(label))
     if own:
         yield from own
         return

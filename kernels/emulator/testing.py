@@ -16,7 +16,7 @@ import numpy as np
 from kernels.emulator.discovery import hardware_of
 from kernels.emulator.events import Events
 from kernels.emulator.job_ops import load_library
-from kernels.emulator.library import OpError
+from kernels.emulator.library import Library, OpError
 from kernels.emulator.ops_modules import OpsFinder, modules_with_ops
 from kernels.emulator.recording import Recorder
 from kernels.emulator.session import SESSION
@@ -42,20 +42,19 @@ def run_tests(job: dict[str, Any]) -> None:
     events = Events(Path(job["events"]))
     if uses_torch(test.read_text("utf-8")):
         with emulated_torch(job, root, test) as library:
-            _run_pytest(job, root, test, events)
+            _run_pytest(job, root, test, events, library)
         seen = library.observations().barriers
         barriers = {op: list(seen) for op in job["ops"]} if seen else {}
         events.write({"event": "end", "barriers": barriers})
         return
-    _prepare_paddle(job, root, test)
-    _run_pytest(job, root, test, events)
+    _run_pytest(job, root, test, events, _prepare_paddle(job, root, test))
     events.write({"event": "end", "barriers": SESSION.barriers})
 
 
-def _prepare_paddle(job: dict[str, Any], root: Path, test: Path) -> None:
+def _prepare_paddle(job: dict[str, Any], root: Path, test: Path) -> Library:
     """Paddle's stand-in, and the modules that the test imports ops from."""
     # Tests for other hardware only show inputs here: whether a copy can be linked is not asked.
-    SESSION.library = load_library(job, namesakes=SESSION.hardware == "xpu")
+    library = SESSION.library = load_library(job, namesakes=SESSION.hardware == "xpu")
     importlib.import_module("kernels.emulator.standins.paddle")
     ops = set(SESSION.ops()) | set(job["refusals"])
     modules = modules_with_ops(test, ops)
@@ -64,9 +63,12 @@ def _prepare_paddle(job: dict[str, Any], root: Path, test: Path) -> None:
     if job.get("record"):
         recorder = Recorder(Path(job["record"]), lambda op: SESSION.ops()[op].parameters)
         SESSION.watchers.append(recorder.record)
+    return library
 
 
-def _run_pytest(job: dict[str, Any], root: Path, test: Path, events: Events) -> None:
+def _run_pytest(
+    job: dict[str, Any], root: Path, test: Path, events: Events, library: Library
+) -> None:
     try:
         import pytest
     except ImportError:
@@ -83,7 +85,7 @@ def _run_pytest(job: dict[str, Any], root: Path, test: Path, events: Events) -> 
         "--import-mode=importlib",
     ]
     options += ["-c", "/dev/null", "--rootdir", str(root), "--tb=short", str(test)]
-    reporter = _Reporter(events, job.get("most_cases", 0))
+    reporter = _Reporter(events, job.get("most_cases", 0), library)
     pytest.main(options, plugins=[reporter])
     if not reporter.passed and _is_script(test):
         _run_script(test, reporter)
@@ -123,10 +125,11 @@ def _line_of(error: BaseException, test: Path) -> int:
 class _Reporter:
     """Tells of each case when it begins and how it ended; `passed` counts."""
 
-    def __init__(self, events: Events, most_cases: int) -> None:
+    def __init__(self, events: Events, most_cases: int, library: Library) -> None:
         self.passed = 0
         self._events = events
         self._most_cases = most_cases
+        self._library = library
         self._started = 0.0
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
@@ -147,6 +150,7 @@ class _Reporter:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._started = time.monotonic()
         SESSION.called.clear()
+        self._library.take_missing()
         self._events.write({"event": "start", "case": _case(nodeid)})
 
     def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
@@ -168,6 +172,9 @@ class _Reporter:
             self.end(nodeid, "not_run", text)
         elif _is_missing(error):
             self.end(nodeid, "not_run", f"{type(error).__name__}: {text}")
+        elif missing := self._library.take_missing():
+            # What an op of PyTorch raises, and what a test makes of it, says this no longer.
+            self.end(nodeid, "not_run", f"NotEmulated: {missing}")
         else:
             kind = "device" if isinstance(error, OpError) else "assertion"
             self.end(nodeid, "failed", f"{type(error).__name__}: {text}", kind, line)

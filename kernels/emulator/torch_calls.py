@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from kernels.emulator.extension_modules import functions_of, load_module
-from kernels.emulator.library import HostTensor, Library, Observations, OpError, OpSignature, Value
+from kernels.emulator.library import HostTensor, Library, Observations, OpSignature, Value
 
 # Types that numpy does not have travel as the integers of their bits.
 _BITS = {torch.bfloat16: torch.uint16, torch.float8_e4m3fn: torch.uint8}
@@ -91,6 +91,7 @@ class ModuleOps:
         if name not in self._functions:
             return self._plain.call(name, values, seed)
         self._plain.set_schedule(seed)
+        self._plain.take_missing()
         torch.manual_seed(0)
         # What nobody writes is then the same in every run. `use_deterministic_algorithms` does
         # this too, and imports PyTorch's compiler: as dear as PyTorch itself.
@@ -99,7 +100,11 @@ class ModuleOps:
             result = self._functions[name](*map(to_torch, values))
             return [to_host(item) for item in _flat(result)]
         except (RuntimeError, TypeError, NotKept) as error:
-            raise OpError(str(error)) from error
+            raise self._plain.error(str(error)) from error
+
+    def check_types(self, *, wanted: bool) -> None:
+        """PyTorch's tensors check it always."""
+        self._plain.check_types(wanted=wanted)
 
     def stand_ins(self) -> dict[str, str]:
         """The functions of another namespace that stand for what is declared and not defined."""

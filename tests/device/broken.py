@@ -45,6 +45,17 @@ _RECORDING = f"{_EMULATOR}recording.py"
 _VARIATION = f"{_EMULATOR}variation.py"
 _SYMBOLS = f"{_EMULATOR}symbols.py"
 _APART = f"{_EMULATOR}apart.py"
+_RELATIONS = f"{_EMULATOR}relations.py"
+_LIMITS = f"{_EMULATOR}limits.py"
+_PRECONDITIONS = f"{_EMULATOR}preconditions.py"
+_EDITS = f"{_EMULATOR}edits.py"
+_SIBLINGS = f"{_EMULATOR}siblings.py"
+_REPLAYING = f"{_EMULATOR}replaying.py"
+_MAIN = f"{_EMULATOR}__main__.py"
+_LIBRARY = f"{_EMULATOR}library.py"
+_TESTING = f"{_EMULATOR}testing.py"
+_TENSOR = f"{_EMULATOR}runtime/include/paddle/emulator/tensor.h"
+_FUNCTIONAL = f"{_EMULATOR}standins/paddle/nn/functional.py"
 _READINGS = f"{_EMULATOR}readings.py"
 
 _SELECTED = "test_runtime.py::test_items_that_are_selected"
@@ -57,6 +68,13 @@ _KEPT = "test_recording.py"
 _NAMESAKE = "test_siblings.py::test_a_function_that_stands_in_another_namespace"
 _LIMIT = "test_variation.py::test_a_limit_in_the_environment_is_about_what_there_is"
 _VARIED = ("test_command.py::test_what_only_a_varied_input_shows", "Refactor")
+_SHOWN = "test_preconditions.py"
+_PAIRS = "test_pairs.py"
+_LENGTHS = "test_variation.py"
+_NOT_HERE = "test_command.py::test_what_the_emulator_does_not_have"
+_OF_TORCH = "test_torch.py::test_an_op_and_its_test"
+_OTHER_TYPES = "test_command.py::test_a_type_that_no_test_has"
+_PADDING = "test_standins.py"
 _TAKEN = "test_siblings.py::test_a_tensor_for_each_request_and_one_for_all"
 ALL = (
     Broken(_CUB, "static_cast<bool>(flags[i])", "!flags[i]", _SELECTED),
@@ -104,6 +122,48 @@ ALL = (
     Broken(_VARIATION, "1 + positive[choice % len(positive)]", "2", _LIMIT),
     Broken(_SYMBOLS, "name.group(2, 3) == wanted.group(2, 3)", "name[2] == wanted[2]", _NAMESAKE),
     Broken(_APART, "comparison is not None", "True", *_VARIED),
+    Broken(_RELATIONS, "(np.diff(numbers[0]) >= 0)", "(np.diff(numbers[0]) > 0)", _SHOWN),
+    Broken(_RELATIONS, "array[array >= 0]", "array", _SHOWN),
+    Broken(_RELATIONS, "numbers[0] < numbers[1]", "numbers[0] <= numbers[1]", _SHOWN),
+    Broken(_RELATIONS, "len(np.unique(array)) > 1", "True", _SHOWN),
+    Broken(_RELATIONS, "first & ~second", "first | second", _SHOWN),
+    Broken(_RELATIONS, "not all(relation.holds(values)", "not any(relation.holds(values)", _SHOWN),
+    Broken(_RELATIONS, "if kind.of_an_order:", "if False:", _SHOWN),
+    Broken(_LIMITS, "reached <= limit", "reached < limit", _SHOWN),
+    Broken(_LIMITS, "(not limit.is_sum or size == reached)", "True", _SHOWN),
+    Broken(_LIMITS, "limit >= _LEAST", "limit >= 0", _SHOWN),
+    Broken(_LIMITS, "np.min(known)", "np.max(known)", _SHOWN),
+    Broken(_PRECONDITIONS, "all(relation.holds(values)", "any(relation.holds(values)", _SHOWN),
+    Broken(_PRECONDITIONS, "{*self.derived, *self.bound}", "{*self.bound}", _SHOWN),
+    Broken(_PRECONDITIONS, "len(set(steps)) == 1", "True", _SHOWN),
+    Broken(_PRECONDITIONS, "len(np.unique(shown)) >= _LEAST", "True", _SHOWN),
+    Broken(_PRECONDITIONS, "if found.sums not in written", "", _LENGTHS),
+    Broken(_EDITS, "numbers >= lowest) & (numbers", "numbers >= numbers) & (numbers", _SHOWN),
+    Broken(_EDITS, "            array[:] = before", "            pass", _SHOWN),
+    Broken(_EDITS, "numbers += [limit] if limit is not None else []", "", _LENGTHS),
+    Broken(_EDITS, "or sources.rules.derived", "", _LENGTHS),
+    Broken(_VARIATION, "if rules.hold(edited):", "if True:", _SHOWN),
+    Broken(_VARIATION, "range(len(attempt.edits) + 1)", "[len(attempt.edits)]", _PAIRS),
+    Broken(_VARIATION, "next(filter(None, smaller), found)", "found", _PAIRS),
+    Broken(_VARIATION, "retyped.has_other_types and ", "", _PAIRS),
+    Broken(_SIBLINGS, "seed if number else 0", "0", _PAIRS),
+    Broken(_SIBLINGS, "seed if number else 0", "seed", _PAIRS),
+    Broken(_SIBLINGS, "and not call.is_shown ", "", _PAIRS),
+    Broken(_SIBLINGS, "and not rooms.are_whole()", "and False", _PAIRS),
+    Broken(_SIBLINGS, "if any(self._forms)", "if False", _PAIRS),
+    Broken(_SIBLINGS, "wanted=call.has_other_types", "wanted=False", _PAIRS),
+    Broken(_REPLAYING, "if first.is_missing or second.is_missing:", "if False:", _PAIRS),
+    Broken(_REPLAYING, "(memory[-_ROOM:] == self._byte).all()", "True", _PAIRS),
+    Broken(_MAIN, '(sanitizer, "libstdc++.so.6")', "(sanitizer,)", _NOT_HERE),
+    Broken(
+        _LIBRARY, "MissingPart(missing) if missing else OpError(said)", "OpError(said)", _NOT_HERE
+    ),
+    Broken(_TESTING, "missing := self._library.take_missing()", 'missing := ""', _OF_TORCH),
+    Broken(_TENSOR, "if (emulator::types_are_checked()) check_type<T>();", "", _OTHER_TYPES),
+    Broken(_FUNCTIONAL, "others + pairs[::-1]", "others + pairs", _PADDING),
+    Broken(
+        _FUNCTIONAL, "[(0, 0), *pairs[::-1], (0, 0)]", "[*pairs[::-1], (0, 0), (0, 0)]", _PADDING
+    ),
 )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,9 +27,16 @@ def cache(of_this_run: Path) -> Path:
     return of_this_run / "cache"
 
 
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """No other worker is in the same `with` at the same time."""
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+@pytest.fixture(scope="session")
+def once(of_this_run: Path) -> Callable[[str, Callable[[], Any]], Any]:
+    """Asks for what has a name, whichever worker comes first: the others get its answer."""
+
+    def ask(name: str, make: Callable[[], Any]) -> Any:
+        answer = of_this_run / f"{name}.json"
+        with (of_this_run / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not answer.exists():
+                answer.write_text(json.dumps(make()), encoding="utf-8")
+        return json.loads(answer.read_text("utf-8"))
+
+    return ask

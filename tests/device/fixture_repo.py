@@ -183,6 +183,57 @@ def set_strides(folder: Path, name: str) -> None:
     source.write_text(source.read_text().replace(size, size + asked))
 
 
+_HALVES = """
+#include "paddle/extension.h"
+
+template <class T>
+__global__ void halve_kernel(T* values, const float* factors, int n) {
+  int i = threadIdx.x;
+  if (i < n) values[i] = static_cast<T>(static_cast<float>(values[i]) * factors[i] / DIVISOR(T));
+}
+
+template <class T>
+void HalveAs(const paddle::Tensor& values, const paddle::Tensor& factors) {
+  int n = static_cast<int>(values.shape()[0]);
+  halve_kernel<T><<<1, 64>>>(const_cast<T*>(values.data<T>()), factors.data<float>(), n);
+}
+
+void Halve(const paddle::Tensor& values, const paddle::Tensor& factors) {
+  switch (values.dtype()) {
+    case paddle::DataType::FLOAT16: return HalveAs<paddle::float16>(values, factors);
+    case paddle::DataType::FLOAT32: return HalveAs<float>(values, factors);
+    default: PD_THROW("halve takes no such values");
+  }
+}
+
+PD_BUILD_STATIC_OP(halve)
+    .Inputs({"values", "factors"})
+    .Outputs({"values_out"})
+    .SetInplaceMap({{"values", "values_out"}})
+    .SetKernelFn(PD_KERNEL(Halve));
+"""
+_HALVES_TEST = """
+import numpy as np
+import paddle
+
+from engine.ops.gpu import halve
+
+
+def test_halve():
+    values = paddle.to_tensor(np.arange(4, dtype="float32"))
+    halve(values, paddle.to_tensor(np.full(4, 3.0, "float32")))
+    assert values.tolist() == [0.0, 1.5, 3.0, 4.5]
+"""
+
+
+def write_halves(folder: Path, divisor: str) -> None:
+    """An op that takes halves too, which its test does not give it; `divisor` is by `sizeof(T)`."""
+    for name, text in (("halve.cu", _HALVES), ("../../tests/test_halve.py", _HALVES_TEST)):
+        path = folder / OPS / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace("DIVISOR(T)", divisor))
+
+
 def commit(folder: Path, message: str) -> str:
     """Commit everything; the commit's id."""
     if not (folder / ".git").exists():

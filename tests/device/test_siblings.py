@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from bot.device.actions import Request, run
+from bot.git import Git, resolve
+from bot.pipeline import open_change
+from bot.reports.device import render
+from checks.core.change import PullRequest
+from checks.core.config import Config
 from kernels.emulator.library import HostTensor
 from kernels.emulator.readings import RequestsDiffer, TakenByEach, TakenOnce
 from tests.device import fixture_copies
@@ -125,14 +130,18 @@ def test_what_is_another_each_time_is_left_out_and_the_rest_compared(
     assert bool(found) != agrees
 
 
-@pytest.mark.parametrize("form", ["terminal", "markdown", "html"])
-def test_people_read_it(cache: Path, tmp_path: Path, form: str) -> None:
+def test_people_read_it(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     fixture_copies.write_copies(tmp_path)
-    commit(tmp_path, "head")
-    done = run_device(cache, "compare", "--repo", str(tmp_path), "--format", form)
-    assert done.returncode == 0, done.stderr
-    assert "Compared with the copies for other hardware" in done.stdout
-    assert "4 agreed, 0 differed" in done.stdout or "4 agreed" in json.dumps(done.stdout)
+    head = commit(tmp_path, "head")
+    git, pull = Git(tmp_path), PullRequest(title="", body="")
+    with open_change(git, resolve(git, head, head, merge_base=False), pull) as change:
+        request = Request("compare", change, Config(), "command", alone=True)
+        report = run(request, lambda _: None)
+    for form in ("terminal", "markdown", "html"):
+        text = render(report, form, "en")
+        assert "Compared with the copies for other hardware" in text
+        assert "4 agreed" in text
 
 
 def test_a_history_behind_each_prompt(cache: Path, tmp_path: Path) -> None:

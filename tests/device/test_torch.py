@@ -51,6 +51,15 @@ __global__ void bump_kernel(float* values, int n) {
 
 void bump(at::Tensor& values) {
   auto stream = at::cuda::getCurrentCUDAStream();
+  if (values.numel() == 2) {
+    cudaLaunchAttribute attribute;
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {2, 1, 1};
+    cudaLaunchConfig_t config;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    cudaLaunchKernelEx(&config, bump_kernel, values.data_ptr<float>(), 2);
+  }
   bump_kernel<<<1, 64, 0, stream>>>(values.data_ptr<float>(), values.numel());
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
@@ -68,6 +77,10 @@ def test_bump():
     values = torch.zeros(3, device="cuda")
     torch.ops.own.bump(values)
     assert values.tolist() == [1.0] * 3
+
+
+def test_a_cluster():
+    torch.ops.own.bump(torch.zeros(2, device="cuda"))
 
 
 def test_too_many():
@@ -248,6 +261,8 @@ def test_one_file_with_an_op_and_its_registration(tmp_path: Path, cache: Path) -
     assert cases["test_bump"]["ops"] == ["bump"]
     assert cases["test_too_many"]["outcome"] == "failed"
     assert "assertion failed: n < 4 in kernel bump_kernel" in cases["test_too_many"]["why"]
+    assert cases["test_a_cluster"]["outcome"] == "not_run"
+    assert cases["test_a_cluster"]["why"] == "NotEmulated: thread block clusters"
 
 
 def test_who_launches_a_kernel() -> None:

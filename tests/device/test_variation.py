@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from bot.device.mutants import mutants_of
+from kernels.emulator.edits import Edit
 from kernels.emulator.library import HostTensor
+from kernels.emulator.limits import Limit
+from kernels.emulator.preconditions import Preconditions, find_preconditions
 from kernels.emulator.prefix_sums import PrefixSum, find_prefix_sums
 from kernels.emulator.recording import Call
-from kernels.emulator.replaying import own_copy
-from kernels.emulator.variation import Edit, vary
+from kernels.emulator.replaying import Rooms
+from kernels.emulator.variation import Freedom, vary
 from tests.device.kernel_mutants import device_lines
 
 
@@ -47,24 +50,27 @@ def test_a_flag_is_turned_and_a_number_is_what_another_call_shows() -> None:
     assert values_of(varied) == ([1, 2], [False, False], 5)
 
 
-def test_a_length_becomes_a_smaller_one_that_another_call_shows() -> None:
+def test_a_length_is_what_a_call_shows_or_there_is_room_for() -> None:
     shown = [call([5, 6], [False, False], 1), call([0, 7], [False, False], 1)]
-    varied = vary(shown, 1, [Edit("length", choice=1, place=1, donor=0)])
-    assert values_of(varied) == ([0, 5], [False, False], 1)
-    # The other number that is shown there is larger.
-    varied = vary(shown, 0, [Edit("length", choice=3, place=0, donor=1)])
-    assert values_of(varied) == ([5, 6], [False, False], 1)
+    room = Freedom(Preconditions(limits=[Limit(place=0, of=2, axis=0)]))
+    # None, one that the other call shows, one, and the most that the plain number allows.
+    assert lengths_of(shown, 1, freedom=Freedom()) == [[0, 0], [0, 5], [0, 1], [0, 0]]
+    shown = [call(lens, [False, False], 9) for lens in ([5, 6], [0, 7])]
+    assert lengths_of(shown, 1, freedom=room) == [[0, 0], [0, 5], [0, 1], [0, 9]]
     # A call without requests stays as it is.
     assert values_of(vary([call([], [], 1)], 0, [Edit("length", 0, 0, 0)])) == ([], [], 1)
-    # A request without tokens is one of any caller's.
-    varied = vary(shown, 0, [Edit("length", choice=0, place=1, donor=1)])
-    assert values_of(varied) == ([5, 0], [False, False], 1)
+
+
+def lengths_of(shown: list[Call], index: int, freedom: Freedom) -> list[list[int]]:
+    """What each choice makes of the second request's length."""
+    edits = [Edit("length", choice, place=1, donor=0) for choice in range(4)]
+    return [values_of(vary(shown, index, [edit], freedom))[0] for edit in edits]
 
 
 def test_a_limit_in_the_environment_is_about_what_there_is() -> None:
     settings = ("MOST_ROWS", "MOST_TOKENS")
     for place in range(20):
-        varied = vary(SHOWN, 1, [Edit("setting", 1, place, donor=0)], (), settings)
+        varied = vary(SHOWN, 1, [Edit("setting", 1, place, donor=0)], Freedom(settings=settings))
         # 7, 8 and 9 tokens.
         assert varied.settings == {"MOST_TOKENS": str(place % 25)}
         assert not varied.is_shown
@@ -72,8 +78,13 @@ def test_a_limit_in_the_environment_is_about_what_there_is() -> None:
 
 def test_sums_over_rows_keep_their_rows() -> None:
     shown = [call([0, 2], [False, False], 1, "cu_lens"), call([0, 5], [True, True], 1, "cu_lens")]
-    varied = vary(shown, 0, [Edit("row", choice=1, place=1, donor=1)])
+    freedom = Freedom(find_preconditions(shown, lambda call, place: False))
+    varied = vary(shown, 0, [Edit("row", choice=1, place=1, donor=1)], freedom)
     assert values_of(varied) == ([0, 2], [False, False], 1)
+    # What the op writes itself, whatever stood there, is no sum of any caller's.
+    freedom = Freedom(find_preconditions(shown, lambda call, place: place == 0))
+    varied = vary(shown, 0, [Edit("row", choice=1, place=1, donor=1)], freedom)
+    assert values_of(varied) == ([0, 5], [False, True], 1)
 
 
 def test_mistakes_are_put_into_code_alone() -> None:
@@ -143,12 +154,15 @@ def test_which_arguments_are_sums_of_others() -> None:
 
 def test_sums_follow_the_lengths() -> None:
     edit = Edit("idle", choice=2, place=0, donor=0)
-    varied = vary(SUMMED, 0, [edit], SUMS)
+    varied = vary(SUMMED, 0, [edit], Freedom(Preconditions(SUMS)))
     numbers = [value.array.tolist() for value in varied.values if isinstance(value, HostTensor)]
     assert numbers == [[0, 0, 5], [0, 0, 0, 5], [8, 16, 19]]
     # Sums that nobody knows forbid it, and so does a row from elsewhere where there are sums.
-    for kind, sums in (("idle", SUMS[:1]), ("row", SUMS)):
-        same = vary(SUMMED, 0, [Edit(kind, 1, 0, 1)], sums)
+    for kind, rules in (
+        ("idle", Preconditions(SUMS[:1], derived=[2], bound=[0])),
+        ("row", Preconditions(SUMS)),
+    ):
+        same = vary(SUMMED, 0, [Edit(kind, 1, 0, 1)], Freedom(rules))
         assert isinstance(same.values[0], HostTensor)
         assert same.values[0].array.tolist() == [3, 0, 5]
 
@@ -167,7 +181,7 @@ def column(numbers: list[int]) -> HostTensor:
 def test_a_copy_of_arguments_has_room_around_each_tensor() -> None:
     arrays = [np.arange(6).reshape(2, 3).T, np.zeros((0, 5)), np.array(3)]
     for array in arrays:
-        [copied], number = own_copy([[HostTensor(array, "int64")], 7])
+        [copied], number = Rooms().copy([[HostTensor(array, "int64")], 7])
         assert number == 7
         np.testing.assert_array_equal(copied.array, array)
         assert copied.array.size == 0 or copied.array.strides == array.strides

@@ -24,6 +24,7 @@ LaunchShape the_shape;
 const std::function<void()>* the_body = nullptr;
 const char* the_kernel = "";
 std::string the_error;
+std::string the_missing;
 Context scheduler_context;
 std::vector<std::unique_ptr<Stack>> all_stacks;
 std::vector<Stack*> free_stacks;
@@ -324,12 +325,14 @@ bool allow_dynamic_shared(size_t bytes) {
   allowed_shared_bytes = std::max(allowed_shared_bytes, bytes);
   return true;
 }
+NotEmulated::NotEmulated(const std::string& what) : DeviceError("not emulated: " + what) { the_missing = what; }
+std::string& missing() { return the_missing; }
 Schedule& schedule() { return the_schedule; }
 Observations& observations() { return the_observations; }
 const LaunchShape& shape() { return the_shape; }
 
 void launch(const LaunchShape& wanted, const char* name, const std::function<void()>& body) {
-  if (running_thread != nullptr) throw DeviceError("a kernel that launches a kernel is not emulated");
+  if (running_thread != nullptr) throw NotEmulated("a kernel that launches a kernel");
   the_kernel = name;
   check_shape(wanted);
   the_shape = wanted;

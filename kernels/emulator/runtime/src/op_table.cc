@@ -1,6 +1,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "emulator/op_table.h"
 
@@ -20,6 +21,11 @@ std::string answer;
 std::string prefix;
 
 }  // namespace
+
+bool& types_are_checked() {
+  static bool are_checked = false;
+  return are_checked;
+}
 
 void register_op(OpEntry entry) {
   std::string name = prefix + entry.name;
@@ -45,6 +51,8 @@ const char* emulator_ops() {
   return emulator::answer.c_str();
 }
 
+void emulator_check_types(int wanted) { emulator::types_are_checked() = wanted != 0; }
+
 // The schedule of ops that PyTorch's dispatcher calls.
 void emulator_set_seed(uint64_t seed) { emulator::schedule().seed = seed; }
 
@@ -52,6 +60,7 @@ void emulator_set_seed(uint64_t seed) { emulator::schedule().seed = seed; }
 int emulator_call(const char* name, const emulator::Argument* arguments, int count, uint64_t seed) {
   emulator::schedule().seed = seed;
   emulator::results.clear();
+  emulator::missing().clear();
   auto found = emulator::table().find(name);
   if (found == emulator::table().end()) {
     emulator::answer = std::string("no op ") + name;
@@ -78,6 +87,12 @@ double emulator_result_real(int i) { return emulator::results[i].real; }
 void emulator_result_copy(int i, void* to) {
   const auto& result = emulator::results[i];
   std::memcpy(to, result.memory.get(), result.bytes);
+}
+
+// What the emulator did not have since the last question, or nothing.
+const char* emulator_missing() {
+  emulator::answer = std::exchange(emulator::missing(), "");
+  return emulator::answer.c_str();
 }
 
 // What the launches since the last question showed, a line each; the first is their number.

@@ -2,6 +2,8 @@
 // This library is loaded for all, so that these stand before libtorch's own.
 #include <cstdint>
 
+#include "emulator/grid.h"
+
 namespace {
 constexpr int32_t kSuccess = 0;
 constexpr int32_t kFailure = 1;
@@ -20,6 +22,8 @@ int32_t aoti_torch_create_device_guard(int32_t, void** created) {
 }
 int32_t aoti_torch_delete_device_guard(void*) { return kSuccess; }
 int32_t aoti_torch_device_guard_set_index(void*, int32_t) { return kSuccess; }
-// Products of matrices by the library are not emulated.
-int32_t torch_get_current_cuda_blas_handle(void**) { return kFailure; }
+int32_t torch_get_current_cuda_blas_handle(void**) {
+  emulator::missing() = "products of matrices by cuBLAS";
+  return kFailure;
+}
 }

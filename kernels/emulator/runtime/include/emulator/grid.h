@@ -23,6 +23,11 @@ constexpr size_t kExchangeBytes = 32;
 struct DeviceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+// What a GPU has and the emulator has not, met while the code runs. It is noted too: an error that
+// comes to Python by PyTorch's dispatcher is of another kind by then.
+struct NotEmulated : DeviceError {
+  explicit NotEmulated(const std::string& what);
+};
 
 // A place in the source: a barrier knows where its threads wait.
 struct Site {
@@ -121,6 +126,8 @@ struct Observations {
 };
 
 Schedule& schedule();
+// What was missing since this was cleared, or nothing.
+std::string& missing();
 Observations& observations();
 const LaunchShape& shape();
 

@@ -36,6 +36,9 @@ struct Result {
   int64_t integer = 0;
 };
 
+// Whether an op is refused that reads a tensor's numbers as those of another type.
+bool& types_are_checked();
+
 typedef std::function<std::vector<Result>(const Argument*, int)> OpFunction;
 
 struct OpEntry {

@@ -300,7 +300,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
     if (attribute.id == cudaLaunchAttributeCooperative) cooperative = attribute.val.cooperative != 0;
     if (attribute.id == cudaLaunchAttributeClusterDimension) {
       auto size = attribute.val.clusterDim;
-      if (size.x * size.y * size.z > 1) throw emulator::DeviceError("thread block clusters are not emulated");
+      if (size.x * size.y * size.z > 1) throw emulator::NotEmulated("thread block clusters");
     }
   }
   std::tuple<std::decay_t<Parameters>...> copies(std::forward<Arguments>(arguments)...);

@@ -20,7 +20,7 @@ typedef ::int64_t int64_t;
 namespace emulator {
 // What a launch of an XPU kernel becomes.
 [[noreturn]] inline int refuse_xpu_kernel(const char* name) {
-  fail_check("an XPU kernel is not emulated: ", name);
+  throw NotEmulated(std::string("the XPU kernel ") + name);
 }
 }  // namespace emulator
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "cuda_bf16.h"
@@ -9,6 +10,8 @@
 #include "cuda_fp8.h"
 #include "cuda_runtime.h"
 #include "emulator/asan.h"
+#include "emulator/op_table.h"
+#include "paddle/emulator/errors.h"
 
 #define HOSTDEVICE __host__ __device__
 #define DEVICE __device__
@@ -208,8 +211,10 @@ class Tensor {
   bool has_allocation() const { return initialized(); }
   operator bool() const { return initialized(); }
 
-  // Checked as Paddle checks it; void and bytes are views of anything.
-  template <class T> T* data() const { return reinterpret_cast<T*>(memory_.get()); }
+  template <class T> T* data() const {
+    if (emulator::types_are_checked()) check_type<T>();
+    return reinterpret_cast<T*>(memory_.get());
+  }
   void* data() const { return memory_.get(); }
   template <class T> T* mutable_data(Place = Place()) { return data<T>(); }
 
@@ -233,6 +238,14 @@ class Tensor {
   std::string name() const { return ""; }
 
  private:
+  // Bytes are a view of anything.
+  template <class T> void check_type() const {
+    bool is_same = sizeof(T) == phi::SizeOf(type_) &&
+                   std::is_base_of<__half, T>::value == (type_ == DataType::FLOAT16) &&
+                   std::is_base_of<__nv_bfloat16, T>::value == (type_ == DataType::BFLOAT16);
+    if (sizeof(T) > 1 && !is_same) emulator::fail_check("a tensor is read as if it had another type: ", type_);
+  }
+
   std::vector<int64_t> shape_;
   DataType type_ = DataType::UNDEFINED;
   Place place_;
@@ -285,7 +298,7 @@ void fill_tensor(Tensor& tensor, Value value) {
 #undef EMULATOR_FILL
     case DataType::FLOAT16: std::fill_n(tensor.data<float16>(), n, float16(static_cast<float>(value))); break;
     case DataType::BFLOAT16: std::fill_n(tensor.data<bfloat16>(), n, bfloat16(static_cast<float>(value))); break;
-    default: throw std::runtime_error("a tensor of this type cannot be filled");
+    default: throw emulator::NotEmulated("a tensor of this type that is filled");
   }
 }
 inline Tensor empty(const std::vector<int64_t>& shape, DataType type = DataType::FLOAT32, Place place = Place()) {
@@ -363,7 +376,7 @@ class DenseTensor {
   void Resize(const DDim& dims) { dims_ = dims; }
   int64_t numel() const { return product(dims_); }
   void AllocateFrom(Allocator*, DataType type, size_t = 0) { tensor_ = paddle::Tensor(dims_.vector(), type); }
-  void set_strides(const DDim&) { throw std::runtime_error("tensors with strides of their own are not emulated"); }
+  void set_strides(const DDim&) { throw emulator::NotEmulated("tensors with strides of their own"); }
   const paddle::Tensor& tensor() const { return tensor_; }
 
  private:

@@ -1,0 +1,178 @@
+"""An op beside the one that is right, both written here: which inputs count, and which is shown."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from kernels.emulator.edits import Retyping
+from kernels.emulator.library import HostTensor, MissingPart, OpError, OpSignature, Value
+from kernels.emulator.recording import Call
+from kernels.emulator.replaying import compare, make_call
+from kernels.emulator.siblings import Agreement, Pair
+from kernels.emulator.variation import find_difference, find_retypings
+
+Body = Callable[[list[np.ndarray]], None]
+_NAMES = ("lens", "flags", "out")
+
+
+class Written:
+    """An op `f` in Python; it takes floats of the types `takes` alone where these are checked."""
+
+    def __init__(self, body: Body, takes: Sequence[str] = ("float32",)) -> None:
+        self._body = body
+        self._takes = takes
+        self._is_checked = False
+
+    def ops(self) -> dict[str, OpSignature]:
+        return {"f": OpSignature(_NAMES, ())}
+
+    def check_types(self, *, wanted: bool) -> None:
+        self._is_checked = wanted
+
+    def call(self, name: str, values: Sequence[Value], seed: int = 0) -> list[Value]:
+        tensors = [value for value in values if isinstance(value, HostTensor)]
+        for tensor in tensors:
+            if self._is_checked and "float" in tensor.dtype and tensor.dtype not in self._takes:
+                raise OpError("another type")
+        self._body([tensor.array for tensor in tensors])
+        return []
+
+    def stand_ins(self) -> dict[str, str]:
+        return {}
+
+
+def add(arrays: list[np.ndarray]) -> None:
+    lens, flags, out = arrays
+    out[:] = lens + flags
+
+
+def asked(lens: Sequence[int], *, is_shown: bool = True) -> Call:
+    numbers = HostTensor(np.array(lens, np.int64), "int64")
+    flags = HostTensor(np.zeros(len(lens), bool), "bool")
+    out = HostTensor(np.full(len(lens), -5, np.int64), "int64")
+    return Call("f", _NAMES, [numbers, flags, out], is_shown)
+
+
+def pair_of(own: Body, other: Body = add) -> Pair:
+    return Pair("f", Written(own), Written(other))
+
+
+def behind(array: np.ndarray) -> int:
+    """The address of the byte behind an array."""
+    return int(array.ctypes.data) + array.nbytes
+
+
+def follow(arrays: list[np.ndarray]) -> None:
+    """What lies behind the lengths comes into the result."""
+    add(arrays)
+    arrays[2][0] += ctypes.c_uint8.from_address(behind(arrays[0])).value
+
+
+def spill(arrays: list[np.ndarray]) -> None:
+    """A byte is written behind the lengths."""
+    add(arrays)
+    arrays[2][0] += 1
+    ctypes.c_uint8.from_address(behind(arrays[0])).value = 7
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "is_shown", "agreement"),
+    [
+        (add, add, False, Agreement.AGREES),
+        # What the op reads beside a tensor is its own mistake, always the same.
+        (follow, add, False, Agreement.DIFFERS),
+        (spill, add, False, Agreement.DIFFERS),
+        # Where the one that is right does, no caller makes such an input.
+        (add, follow, False, Agreement.NOT_COMPARED),
+        (add, spill, False, Agreement.NOT_COMPARED),
+        # A test has made it all the same.
+        (add, spill, True, Agreement.DIFFERS),
+    ],
+)
+def test_which_inputs_count(
+    own: Body, other: Body, *, is_shown: bool, agreement: Agreement
+) -> None:
+    call = asked([3, 4, 5], is_shown=is_shown)
+    assert pair_of(own, other).compare(call).agreement == agreement
+
+
+def test_what_is_overwritten() -> None:
+    pair = pair_of(add)
+    call = asked([3, 4, 5])
+    assert [pair.overwrites(call, place) for place in range(3)] == [False, False, True]
+
+    def accumulate(arrays: list[np.ndarray]) -> None:
+        arrays[2][:] += arrays[0]
+
+    assert not pair_of(add, accumulate).overwrites(call, 2)
+
+
+def test_the_first_difference_is_made_small() -> None:
+    def differ(arrays: list[np.ndarray]) -> None:
+        add(arrays)
+        # Where a request has nothing and its flag is set.
+        arrays[2][(arrays[0] == 0) & arrays[1]] += 100
+
+    counts: Counter[str] = Counter()
+    calls = [asked([3, 4, 5]), asked([6, 7, 8, 9])]
+    found = find_difference(pair_of(differ), calls, 300, counts)
+    assert found is not None
+    lens, flags = (value.array for value in found.call.values[:2] if isinstance(value, HostTensor))
+    assert len(lens) == 3
+    # One length of the call and nothing else is another.
+    assert int((lens != [3, 4, 5]).sum()) == 1
+    assert flags[lens == 0].all()
+    assert int(found.got) == int(found.expected) + 100
+    assert counts[Agreement.DIFFERS] > 0
+    assert not found.call.is_shown
+
+
+def test_no_difference_is_found_where_there_is_none() -> None:
+    counts: Counter[str] = Counter()
+    assert find_difference(pair_of(add), [asked([3, 4, 5])], 40, counts) is None
+    assert counts == {Agreement.AGREES: 40}
+    assert find_difference(pair_of(add), [], 40, counts) is None
+
+
+def test_the_types_in_which_an_op_takes_its_floats() -> None:
+    texts = [["case DataType::FLOAT32: case DataType::FLOAT16:"], ["DataType::FLOAT16, BFLOAT16"]]
+
+    def ignore(arrays: list[np.ndarray]) -> None:
+        assert len(arrays) == 3
+
+    sides = [Written(ignore, ("float32", "float16")) for _ in range(2)]
+    pair = Pair("f", *sides, texts)
+    # Those that both sides name.
+    assert pair.types == ["float16"]
+    tensors = [HostTensor(np.ones(3, np.float32), "float32") for _ in range(2)]
+    call = Call("f", _NAMES, [*tensors, HostTensor(np.ones(3, np.int64), "int64")])
+    assert find_retypings(pair, call) == [
+        Retyping((0,), "float16"),
+        Retyping((1,), "float16"),
+        Retyping((0, 1), "float16"),
+    ]
+    narrow = Pair("f", sides[0], Written(ignore, ("float32",)), texts)
+    assert find_retypings(narrow, call) == []
+    # Of copies only those are known that tests show.
+    pair.show(call, of_copy=True)
+    assert pair.types == []
+
+
+class Missing(Written):
+    """An op that comes to what the emulator does not have."""
+
+    def call(self, name: str, values: Sequence[Value], seed: int = 0) -> list[Value]:
+        raise MissingPart("clusters")
+
+
+def test_what_the_emulator_does_not_have_is_no_result() -> None:
+    call = asked([3, 4, 5])
+    missing, result = make_call(Missing(add), call, 0), make_call(Written(add), call, 0)
+    assert compare(missing, result, 0, 0) == ""
+    assert compare(result, missing, 0, 0) == ""
+    assert (missing.error, missing.is_missing, result.is_missing) == ("clusters", True, False)

@@ -1,0 +1,37 @@
+"""What tests find in place of Paddle, beside what they find on a GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.emulator.standins import NotEmulated
+from kernels.emulator.standins.paddle.nn import functional
+from kernels.emulator.standins.paddle.tensor import Tensor
+
+
+def test_padding_of_each_dimension_or_of_the_last_ones() -> None:
+    rows = Tensor(np.ones((2, 3), np.float32))
+    assert shape(rows, [0, 5]) == [2, 8]
+    assert shape(rows, [1, 0, 0, 5]) == [3, 8]
+    assert functional.pad(rows, [1, 0, 0, 0], value=7.0).array[0].tolist() == [7.0] * 3
+    reversed_order = functional.pad(rows, [1, 0, 0, 5], pad_from_left_axis=False)
+    assert list(reversed_order.shape) == [7, 4]
+
+
+def test_padding_of_images() -> None:
+    images = Tensor(np.zeros((1, 2, 3, 4), np.float32))
+    assert shape(images, [1, 1, 0, 5]) == [1, 2, 8, 6]
+    behind = functional.pad(images, Tensor(np.array([1, 1, 0, 5])), data_format="NHWC")
+    assert list(behind.shape) == [1, 7, 5, 4]
+    small = functional.pad(Tensor(np.zeros(3), "bfloat16"), [1, 1])
+    assert small.dtype_name == "bfloat16"
+
+
+def test_padding_by_what_is_there_is_not_emulated() -> None:
+    with pytest.raises(NotEmulated, match="reflect"):
+        functional.pad(Tensor(np.zeros((1, 2, 3))), [1, 1], mode="reflect")
+
+
+def shape(tensor: Tensor, widths: list[int]) -> list[int]:
+    return list(functional.pad(tensor, widths).shape)
