@@ -47,6 +47,8 @@ def shown(found: list[Relation]) -> set[tuple[str, tuple[int, ...]]]:
         ),
         # Three requests that have the one, and three that have the other.
         ([[[4, 0, 9, 0, 4, 0], [0, 2, 0, 2, 0, 1]]], {("exclude", (0, 1))}),
+        # A call in which all have the one, and another in which all have the other.
+        ([[[4, 4, 4], [0, 0, 0]], [[0, 0, 0], [2, 2, 2]]], set()),
         # Two that have it are few, and one number is every other's.
         ([[[4, 0, 9, 0], [0, 2, 0, 2]]], set()),
         ([[[1, 1, 1], [2, 2, 2]], [[3, 0, 1], [2, 2, 2]]], set()),
