@@ -89,6 +89,12 @@ def test_dimensions_and_plain_numbers_are_limits() -> None:
     assert largest(limits, values, 0) == 4
     assert largest([limit for limit in limits if limit.of == 2], values, 0) == 6
     assert largest(limits, values, 1) is None
+    # A dimension of 1 is none.
+    column = integers([[7], [7], [7], [7]])
+    assert find_limits([call(integers([1, 0, 1, 1]), column)], [0]) == [
+        Limit(0, 0, 0),
+        Limit(0, 1, 0),
+    ]
     # A larger number in another call takes the smaller limits away.
     other = call(integers([6, 0, 0, 0]), rows, 6)
     assert find_limits([call(*values), other], [0]) == [Limit(0, 2, 0)]
