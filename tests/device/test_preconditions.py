@@ -175,6 +175,23 @@ def test_floats_of_other_types() -> None:
     assert not retype(asked, Retyping((0, 2), "float32")).has_other_types
 
 
+def test_neither_what_is_derived_nor_its_sources_are_free() -> None:
+    rules = Preconditions(derived=[2], bound=[0])
+    assert rules.kept == {0, 2}
+    less = Preconditions(relations=[Relation("less", (0, 1)), Relation("less", (1, 0))])
+    assert not less.hold([integers([1]), integers([2])])
+
+
+def test_no_content_is_smaller_than_what_is_shown() -> None:
+    asked = [call(integers([[9, 4], [5, 7]]), integers([[1, 2], [3, 9]]))]
+    rules = Preconditions(ranges={0: (4, 9), 1: (1, 9)})
+    for choice in range(4):
+        for donor in range(4):
+            varied = vary(asked, 0, [Edit("content", choice, 3, donor)], Freedom(rules))
+            assert isinstance(varied.values[0], HostTensor)
+            assert varied.values[0].array.min() >= 4
+
+
 def test_a_mixture_has_few_numbers_and_leaves_what_must_differ() -> None:
     asked = calls([[11, 12, 13, 14], [13, 19, 12, 18]], [[15, 16, 17, 18], [11, 11, 14, 12]])
     rules = find_preconditions(asked, lambda call, place: False)
