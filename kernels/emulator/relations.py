@@ -61,7 +61,7 @@ def _is_shown(relation: Relation, shown: Sequence[Sequence[Value]]) -> bool:
     kind = KINDS[relation.name]
     found = [_numbers(values, relation.places) for values in shown]
     tried = [numbers for numbers in found if numbers is not None]
-    if kind.of_an_order:
+    if kind.of_one_call:
         return any(kind.is_telling(numbers) for numbers in tried)
     return kind.is_telling(tuple(np.concatenate(column) for column in zip(*tried, strict=True)))
 
@@ -122,22 +122,22 @@ def _are_there_alone(numbers: Numbers) -> bool:
 
 @dataclass(frozen=True)
 class Kind:
-    """How many arrays a relation is about, how it is tried, and what shows that it is no chance: in
-    one call where it is `of_an_order`, else in all together."""
+    """How many arrays a relation is about, how it is tried, and what shows that it is no chance:
+    one call where it is `of_one_call`, else all together."""
 
     arrays: int
     holds: Test
     is_telling: Test = _vary
     is_symmetric: bool = False
-    of_an_order: bool = False
+    of_one_call: bool = False
 
 
 KINDS = {
-    "sorted": Kind(1, _is_sorted, of_an_order=True),
-    "unique": Kind(1, _is_unique, of_an_order=True),
+    "sorted": Kind(1, _is_sorted, of_one_call=True),
+    "unique": Kind(1, _is_unique, of_one_call=True),
     "equal": Kind(2, _are_equal, is_symmetric=True),
     "less": Kind(2, _is_less),
     "at-most": Kind(2, _is_at_most),
-    "exclude": Kind(2, _exclude, _are_there_alone, is_symmetric=True),
+    "exclude": Kind(2, _exclude, _are_there_alone, is_symmetric=True, of_one_call=True),
     "sum": Kind(3, _is_sum),
 }

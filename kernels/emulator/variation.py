@@ -25,7 +25,7 @@ from kernels.emulator.siblings import Comparison, Pair
 
 _SETTING = "setting"
 _MOST_EDITS = 4
-_MOST_CHOICES = 1 << 12
+_MOST_CHOICES = 1 << 24
 # Smaller calls that are tried with what showed a difference.
 _FEW_CALLS = 2
 # A limit in the environment where nothing says how much there is.

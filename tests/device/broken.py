@@ -128,7 +128,7 @@ ALL = (
     Broken(_RELATIONS, "len(np.unique(array)) > 1", "True", _SHOWN),
     Broken(_RELATIONS, "first & ~second", "first | second", _SHOWN),
     Broken(_RELATIONS, "not all(relation.holds(values)", "not any(relation.holds(values)", _SHOWN),
-    Broken(_RELATIONS, "if kind.of_an_order:", "if False:", _SHOWN),
+    Broken(_RELATIONS, "if kind.of_one_call:", "if False:", _SHOWN),
     Broken(_LIMITS, "reached <= limit", "reached < limit", _SHOWN),
     Broken(_LIMITS, "(not limit.is_sum or size == reached)", "True", _SHOWN),
     Broken(_LIMITS, "limit >= _LEAST", "limit >= 0", _SHOWN),

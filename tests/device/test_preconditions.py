@@ -47,6 +47,8 @@ def shown(found: list[Relation]) -> set[tuple[str, tuple[int, ...]]]:
         ),
         # Three requests that have the one, and three that have the other.
         ([[[4, 0, 9, 0, 4, 0], [0, 2, 0, 2, 0, 1]]], {("exclude", (0, 1))}),
+        # A call in which all have the one, and another in which all have the other.
+        ([[[4, 4, 4], [0, 0, 0]], [[0, 0, 0], [2, 2, 2]]], set()),
         # Two that have it are few, and one number is every other's.
         ([[[4, 0, 9, 0], [0, 2, 0, 2]]], set()),
         ([[[1, 1, 1], [2, 2, 2]], [[3, 0, 1], [2, 2, 2]]], set()),
@@ -87,6 +89,12 @@ def test_dimensions_and_plain_numbers_are_limits() -> None:
     assert largest(limits, values, 0) == 4
     assert largest([limit for limit in limits if limit.of == 2], values, 0) == 6
     assert largest(limits, values, 1) is None
+    # A dimension of 1 is none.
+    column = integers([[7], [7], [7], [7]])
+    assert find_limits([call(integers([1, 0, 1, 1]), column)], [0]) == [
+        Limit(0, 0, 0),
+        Limit(0, 1, 0),
+    ]
     # A larger number in another call takes the smaller limits away.
     other = call(integers([6, 0, 0, 0]), rows, 6)
     assert find_limits([call(*values), other], [0]) == [Limit(0, 2, 0)]
@@ -165,6 +173,23 @@ def test_floats_of_other_types() -> None:
     bits = [value.array.tolist() for value in retyped.values[:2] if isinstance(value, HostTensor)]
     assert bits == [[0x3FC0, 0xC000]] * 2
     assert not retype(asked, Retyping((0, 2), "float32")).has_other_types
+
+
+def test_neither_what_is_derived_nor_its_sources_are_free() -> None:
+    rules = Preconditions(derived=[2], bound=[0])
+    assert rules.kept == {0, 2}
+    less = Preconditions(relations=[Relation("less", (0, 1)), Relation("less", (1, 0))])
+    assert not less.hold([integers([1]), integers([2])])
+
+
+def test_no_content_is_smaller_than_what_is_shown() -> None:
+    asked = [call(integers([[9, 4], [5, 7]]), integers([[1, 2], [3, 9]]))]
+    rules = Preconditions(ranges={0: (4, 9), 1: (1, 9)})
+    for choice in range(4):
+        for donor in range(4):
+            varied = vary(asked, 0, [Edit("content", choice, 3, donor)], Freedom(rules))
+            assert isinstance(varied.values[0], HostTensor)
+            assert varied.values[0].array.min() >= 4
 
 
 def test_a_mixture_has_few_numbers_and_leaves_what_must_differ() -> None:

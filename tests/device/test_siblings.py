@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bot.configuration import load_configuration
 from bot.device.actions import Request, run
 from bot.git import Git, resolve
 from bot.pipeline import open_change
 from bot.reports.device import render
 from checks.core.change import PullRequest
-from checks.core.config import Config
 from kernels.emulator.library import HostTensor
 from kernels.emulator.readings import RequestsDiffer, TakenByEach, TakenOnce
 from tests.device import fixture_copies
@@ -136,7 +136,8 @@ def test_people_read_it(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     head = commit(tmp_path, "head")
     git, pull = Git(tmp_path), PullRequest(title="", body="")
     with open_change(git, resolve(git, head, head, merge_base=False), pull) as change:
-        request = Request("compare", change, Config(), "command", alone=True)
+        configuration = load_configuration(change.head, None, None)
+        request = Request("compare", change, configuration, "command", alone=True)
         report = run(request, lambda _: None)
     for form in ("terminal", "markdown", "html"):
         text = render(report, form, "en")

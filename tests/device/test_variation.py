@@ -191,3 +191,8 @@ def test_a_copy_of_arguments_has_room_around_each_tensor() -> None:
 def test_two_requests_show_no_sum() -> None:
     chance = call([1, 4], [False, True], 5).values[0], call([1, 5], [False, True], 5).values[0]
     assert find_prefix_sums([Call("gather", ("encoder", "decoder"), list(chance))]) == []
+
+
+def test_sums_that_the_op_writes_itself_are_not_made_again() -> None:
+    assert find_preconditions(SUMMED, lambda call, place: False).sums == SUMS
+    assert find_preconditions(SUMMED, lambda call, place: place == 1).sums == SUMS[1:]
