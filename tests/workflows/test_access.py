@@ -284,6 +284,26 @@ def test_a_suspended_installation_closes_all_of_its_pages(fake, bot, shown):
     assert page(bot, repo).status_code == 404
 
 
+def test_an_installation_that_works_again_opens_its_public_pages(fake, bot, shown):
+    repo = shown
+    installation = fake.installation_of(repo)
+    for action, suspended in (("suspend", True), ("unsuspend", False)):
+        installation.suspended = suspended
+        before = ended_changes(bot)
+        more = whole_installation(fake, repo, "installation")
+        people.webhook(fake, repo, "installation", {"action": action, **more}, "ada")
+        until(lambda before=before: ended_changes(bot) >= before + 2)
+    until(lambda: page(bot, repo).status_code == 200)
+
+
+def test_what_became_public_opens(fake, bot, shown):
+    repo = shown
+    for action, private, answer in (("privatized", True, 404), ("publicized", False, 200)):
+        repo.private = private
+        people.webhook(fake, repo, "repository", {"action": action}, "ada")
+        until(lambda answer=answer: page(bot, repo).status_code == answer)
+
+
 def test_what_was_renamed_keeps_its_pages(fake, bot, shown):
     """Also where it is told of twice."""
     repo = shown

@@ -10,13 +10,14 @@ from bot.jobs.upkeep import AccessJob
 
 _OF_REPOSITORY = {
     "privatized": "close",
-    "archived": "",
+    # Closed until GitHub itself says at a later look that everybody may see it.
+    "publicized": "close",
     "deleted": "purge",
     # Its new owner has not asked for us.
     "transferred": "purge",
     "renamed": "rename",
 }
-_OF_INSTALLATION = {"deleted": "purge", "suspend": "close"}
+_OF_INSTALLATION = {"deleted": "purge", "suspend": "close", "unsuspend": "close"}
 
 
 def repository(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
@@ -48,7 +49,7 @@ def _old_owner(changes: Mapping[str, Any]) -> str:
 
 
 def installation(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
-    """An account took the App away, or suspended it."""
+    """An account took the App away, suspended it, or lets it work again."""
     what = _OF_INSTALLATION.get(str(payload["action"]))
     if what is None:
         return None
