@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
 from checks.core.tree import Tree
+from checks.domain.calls.bound_names import binds
 from checks.domain.calls.classes import Classes, Place, methods_of, place_of
 from checks.domain.calls.decorators import keeps_constructor
 from checks.domain.calls.layers import LAYER_ATTRIBUTES, LAYERS
@@ -26,7 +26,7 @@ _OWN = r"(?:self|cls|obj|instance|new)"
 _DYNAMIC = re.compile(
     rf"setattr\(\s*{_OWN}\s*,\s*(?![\"'])|\b{_OWN}\.__dict__|\bvars\(\s*{_OWN}?\s*\)"
     r"|__dict__(?:\.update\b|\.setdefault\b|\[[^\]]*\])?\s*(?:=(?!=)|\|=|\()"
-    r"|__getattr|__slots__|\.update_from|locals\(\)"
+    rf"|__getattr|__slots__|\b{_OWN}\.update_from|locals\(\)"
 )
 # What every object has.
 _OF_OBJECTS = frozenset(dir(object)) | {"__dict__", "__name__", "__qualname__", "__module__"}
@@ -60,8 +60,8 @@ class Attributes:
         """Whether no object of the class or of a subclass can have the attribute `name`.
 
         False where a class of the family is not in the tree, or makes attributes by other names.
-        With `was_set`, the class gave it a value itself before the change: who set it on other
-        objects then did so on those of other classes.
+        With `was_set`, the class gave it a value itself before the change: no decorator did, and
+        who set it on other objects then did so on those of other classes.
         """
         if name in _OF_OBJECTS:
             return False
@@ -73,12 +73,12 @@ class Attributes:
             return False
         if any(sets(member, name) for member in family):
             return False
+        if was_set:
+            return not self._is_set_outside_anew(name)
         # A decorator may make another class of it, or add one to its bases.
         is_decorated = not all(keeps_constructor(member.cls) for member in family)
         if is_decorated and self._is_set_anywhere(name):
             return False
-        if was_set:
-            return not self._is_set_outside_anew(name)
         return not self._is_set_outside(name)
 
     def is_made_as_written(self, ref: ClassRef) -> bool:
@@ -118,12 +118,12 @@ class Attributes:
         return self._set_outside[name]
 
     def _is_set_outside_anew(self, name: str) -> bool:
-        """Whether more code does so than before the change, or names it in quotes."""
+        """Whether more code does so than before the change."""
         change = self.classes.change
         now, before = (
             self._lines_outside(name, change.tree(side)) for side in (Side.HEAD, Side.BASE)
         )
-        return bool(set(now) - set(before)) or any("setattr" in line for line in now)
+        return bool(set(now) - set(before))
 
     def _is_set_anywhere(self, name: str) -> bool:
         stored = re.compile(rf"\.{name}(?:{_STORED})")
@@ -140,22 +140,8 @@ class Attributes:
 
 
 def sets(ref: ClassRef, name: str) -> bool:
-    """Whether a class sets, declares or defines `name`, or has it in quotes."""
+    """Whether a class sets, declares or defines `name`."""
     return binds(ref.unit.text_of(ref.cls), name)
-
-
-def binds(text: str, name: str) -> bool:
-    """Whether the code of a class or of a part of it sets, declares or defines `name`."""
-    return _binding(name).search(text) is not None
-
-
-@cache
-def _binding(name: str) -> re.Pattern[str]:
-    stored = rf"\bself\.{name}\b(?:{_STORED})|(?:for|as|,)\s+self\.{name}\b"
-    # A long annotation stands on lines of its own.
-    stored += rf"|^\s+self\.{name}\s*:"
-    declared = rf"^\s+{name}\s*(?::|=(?!=)|,)|\b(?:def|class)\s+{name}\b|[\"']{name}[\"']"
-    return re.compile(f"{stored}|{declared}", re.MULTILINE)
 
 
 def own_reads(function: Function) -> Iterator[AttributeRead]:

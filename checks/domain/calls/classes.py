@@ -10,7 +10,7 @@ from checks.core.finding import Side
 from checks.core.words import as_bytes
 from checks.eval.interpreter.modules import Modules
 from checks.eval.interpreter.program import PatchedModules
-from checks.eval.interpreter.values import ClassRef, ModuleRef, Value
+from checks.eval.interpreter.values import ClassRef, FuncRef, ModuleRef, Value
 from checks.lang.ir.source_file import Class, Function, Import, SourceFile
 
 # Bases that give their classes nothing which matters here.
@@ -69,15 +69,21 @@ class Classes:
         value = self.value(name, unit)
         return value.value if value is not None and isinstance(value.value, ClassRef) else None
 
-    def value(self, name: str, unit: SourceFile) -> Value | None:
-        """The function, class or module that `name` means at the top level of `unit`.
+    def base(self, name: str, child: ClassRef) -> ClassRef | None:
+        """The class that `name`, which may be dotted, means where `child` inherits from it."""
+        value = self.value(name, child.unit, child.cls.start_line)
+        return value.value if value is not None and isinstance(value.value, ClassRef) else None
+
+    def value(self, name: str, unit: SourceFile, line: int = 0) -> Value | None:
+        """The function, class or module that `name` means at the top level of `unit`: when it has
+        run, or at `line` while it runs.
 
         None where nothing or several things go by the name.
         """
         head, _, rest = name.partition(".")
         if not rest or unit.classes_named.get(name):
-            return self._plain_value(name, unit)
-        value = self._plain_value(head, unit)
+            return self._plain_value(name, unit, line)
+        value = self._plain_value(head, unit, line)
         for part in rest.split("."):
             module = value.value if value is not None else None
             if not isinstance(module, ModuleRef) or module.unit is None:
@@ -85,11 +91,18 @@ class Classes:
             value = self.program.member(module, part)
         return value
 
-    def _plain_value(self, name: str, unit: SourceFile) -> Value | None:
+    def _plain_value(self, name: str, unit: SourceFile, line: int = 0) -> Value | None:
+        """What the name means when the file has run, or at `line` while it runs."""
         imports = [item for item in imports_of(unit, name) if not item.function]
         defined = self.program.defined(unit, name)
+        if imports and defined is not None:
+            # `class Layer(Layer)`: what was imported until then, and the file's own afterwards.
+            start = _definition_line(defined)
+            if any(item.guard or item.line >= start for item in imports):
+                return None
+            defined = None if line and line <= start else defined
         if defined is not None:
-            return defined if not imports and defined.known else None
+            return defined if defined.known else None
         if len({(item.module, item.name) for item in imports}) != 1:
             return None
         # Where the import fails, the name may be something else.
@@ -116,7 +129,7 @@ class Classes:
             name = base_name(base)
             if name.rsplit(".", 1)[-1] in _EMPTY_BASES:
                 continue
-            parent = self.named(name, ref.unit)
+            parent = self.base(name, ref)
             if parent is None or place_of(parent) == place_of(ref):
                 foreign.append((len(classes), name))
                 continue
@@ -149,13 +162,11 @@ class Classes:
             if unit is None:
                 continue
             for cls in unit.classes:
-                if any(self._is_base(base, ref, unit) for base in cls.bases):
-                    children.append(ClassRef(cls, unit))
+                child = ClassRef(cls, unit)
+                parents = [self.base(base_name(base), child) for base in cls.bases]
+                if any(parent and place_of(parent) == place_of(ref) for parent in parents):
+                    children.append(child)
         return children
-
-    def _is_base(self, base: str, ref: ClassRef, unit: SourceFile) -> bool:
-        parent = self.named(base_name(base), unit)
-        return parent is not None and place_of(parent) == place_of(ref)
 
     def method(self, ref: ClassRef, name: str) -> tuple[Function, ClassRef] | None:
         """The method `name` of the class or of the nearest class it inherits.
@@ -172,6 +183,17 @@ class Classes:
             if found:
                 return found[0], owner
         return None
+
+
+def _definition_line(defined: Value) -> int:
+    """Where a function or class is defined; 0 for what a patch put there."""
+    match defined.value:
+        case ClassRef(cls=cls):
+            return cls.start_line
+        case FuncRef(function=function):
+            return function.start_line
+        case _:
+            return 0
 
 
 def _each_once(classes: list[ClassRef], foreign: list[tuple[int, str]]) -> Lineage:

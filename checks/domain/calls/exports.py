@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
+from checks.domain.calls.bound_names import module_binds
 from checks.domain.calls.classes import Classes
 from checks.eval.interpreter.program import absolute_module_name
 from checks.lang.ir.source_file import Import, SourceFile
-
-# What a module says that it offers; it has to bind it too.
-_LISTED = re.compile(r"^__all__(?:\s*:[^=\n]+)?\s*\+?=\s*[\[(][^\])]*[\])]", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +33,12 @@ class Exports:
         """Whether the module is in the tree and has no such name.
 
         What a package lacks may be a module that is built (`from engine import kernels`).
-
-        A name that stands anywhere in the module as a word of its own may be bound there.
         """
         module = self.module(item, unit)
         if module is None or not item.name or item.name == "*" or module.broken:
             return False
-        text = _LISTED.sub("", "\n".join(module.lines))
-        if re.search(rf"(?<![\w.]){re.escape(item.name)}\b", text) or _binds_others(text):
+        text = "\n".join(module.lines)
+        if module_binds(text, item.name) or _binds_others(text):
             return False
         return not self._is_submodule(item, unit, module)
 

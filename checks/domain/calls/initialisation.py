@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from checks.domain.calls.attributes import binds
+from checks.domain.calls.bound_names import binds, binds_at_class_level
 from checks.domain.calls.classes import Classes, Place, methods_of, place_of
 from checks.eval.interpreter.values import ClassRef
 from checks.lang.ir.source_file import Function
@@ -28,7 +28,7 @@ class Initialisation:
         """Whether only constructors that do not run set the attribute `name`."""
         if not any(binds(text, name) for ref in self.skipped for text in _init_texts(ref)):
             return False
-        if any(binds(_class_level_text(ref), name) for ref in lineage):
+        if any(binds_at_class_level(ref.unit.text_of(ref.cls), name) for ref in lineage):
             return False
         return not any(binds(text, name) for text in _texts_run(self.run, lineage))
 
@@ -82,16 +82,6 @@ def _called_next(method: Function, number: int, lineage: tuple[ClassRef, ...]) -
 
 def _init_texts(ref: ClassRef) -> list[str]:
     return [ref.unit.text_of(function) for function in methods_of(ref, "__init__")]
-
-
-def _class_level_text(ref: ClassRef) -> str:
-    """What stands in a class outside the bodies of its methods."""
-    inside: set[int] = set()
-    for function in ref.unit.functions:
-        if function.owner == ref.cls.name:
-            inside.update(range(function.start_line + 1, function.end_line + 1))
-    lines = range(ref.cls.start_line, ref.cls.end_line + 1)
-    return "\n".join([ref.unit.text(line) for line in lines if line not in inside])
 
 
 def _texts_run(run: tuple[ClassRef, ...], lineage: tuple[ClassRef, ...]) -> list[str]:

@@ -3,7 +3,8 @@
 `f(end, start)` for `def f(start, end)`: the arguments carry the names of the parameters, in another
 order. One argument that is named as another parameter says nothing; two do. So do two that each
 have a word of the other's parameter and none of their own: `f(down_scale, down_weights)` for
-`def f(weight, scale)`.
+`def f(weight, scale)`. So does one that is named as a later parameter for which nothing is passed,
+where another argument is named as its own: `f(rows, limit)` for `def f(rows, mask=None, limit=0)`.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ _FEWEST_SHIFTED = 2
 class Misplacement:
     """Arguments in the places of other parameters.
 
-    `kind` is `swapped` (two arguments stand in each other's place) or `shifted` (from one argument
-    on, all stand too early or too late). `argument` is the first that stands wrong, `parameter`
-    where it stands; `left_out` is the parameter that nothing was passed for (shifted too early).
+    `kind` is `swapped` (two arguments stand in each other's place), `shifted` (from one argument
+    on, all stand too early or too late) or `early` (one stands in the place of a parameter before
+    its own, for which nothing is passed). `argument` is the first that stands wrong, `parameter`
+    where it stands; `left_out` is the parameter that nothing was passed for (too early).
     """
 
     kind: str
@@ -64,6 +66,7 @@ def find_misplacement(call: E.Call, params: Sequence[Param]) -> Misplacement | N
         _swap(labels, names, wanted, values)
         or _shift(labels, names, wanted, values)
         or _crossing(labels, names, values)
+        or _early(call, labels, names, values)
     )
 
 
@@ -133,6 +136,23 @@ def _crossing(labels: list[str], names: list[str], values: Sequence[E.Expr]) -> 
             line = values[first].line
             return Misplacement("swapped", labels[first], names[first], labels[second], line)
     return None
+
+
+def _early(
+    call: E.Call, labels: list[str], names: list[str], values: Sequence[E.Expr]
+) -> Misplacement | None:
+    """The last argument, named as a later parameter for which nothing is passed."""
+    given = arguments_of(call)
+    number = len(values) - 1
+    label = labels[number] if values else ""
+    passed = {name for name, _ in given.keywords}
+    if label not in names[len(values) :] or label in passed or given.open_list or given.open_names:
+        return None
+    own = names[number]
+    follows_names = any(one == name for one, name in zip(labels, names, strict=False))
+    if not follows_names or own in labels or _words(label) & _words(own):
+        return None
+    return Misplacement("early", label, own, own, values[number].line)
 
 
 def _words(name: str) -> set[str]:

@@ -133,16 +133,20 @@ class CallComparison:
     ) -> Iterator[WrongCall]:
         """The implementers that do not take what the call passes, and took it before.
 
-        They are spoken of where the change altered one that takes it now.
+        They are spoken of where the change altered one that takes it now, and where it altered them
+        themselves and their objects inherit the method that makes the call.
         """
         altered = [other for other in fitting if self._is_altered(other)]
         for other in implementers:
             fault = find_misfit(site.call, other.params)
-            if fault is None or not altered or other.function.qualname not in self._fitted(site):
+            is_own = site.own_method is not None and self._is_altered(other)
+            if fault is None or not (altered or is_own):
+                continue
+            if other.function.qualname not in self._fitted(site):
                 continue
             if _is_called_otherwise(other, site):
                 continue
-            yield WrongCall(site, other, fault, fits=altered[0])
+            yield WrongCall(site, other, fault, fits=[*altered, *fitting][0])
 
     def _fitted(self, site: CallSite) -> set[str]:
         """The implementers that fitted each call of this name in the function at base."""

@@ -64,3 +64,22 @@ def is_local(name: str, function: Function, unit: SourceFile) -> bool:
         if name in bound_names(scope) or any(param.name == name for param in scope.params):
             return True
     return False
+
+
+def nested_function(name: str, function: Function, unit: SourceFile) -> Function | None:
+    """The function that `name` means where `function`, or one around it, defines it and binds the
+    name to nothing else."""
+    for scope in (function, *enclosing_functions(function, unit)):
+        if any(param.name == name for param in scope.params):
+            return None
+        if name not in bound_names(scope):
+            continue
+        binding = [
+            guarded.stmt
+            for guarded in guarded_statements(scope.body)
+            if name in _names_bound_by(guarded.stmt)
+        ]
+        found = unit.functions_named.get(f"{scope.qualname}.{name}", [])
+        is_one = len(binding) == len(found) == 1 and isinstance(binding[0], Define)
+        return found[0] if is_one else None
+    return None

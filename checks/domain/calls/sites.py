@@ -22,8 +22,11 @@ from checks.lang.ir.source_file import Class, Function, SourceFile
 from checks.lang.ir.stmt import Assign, For, unreached
 from checks.lang.source import language
 
-# A name that is called in more files than this is looked for where its class is named too.
+# A name that is called in more files than this is looked for where its class is named too, and in
+# no more than this.
 _MANY_FILES = 40
+# What runs where an object itself is called; `forward` is a layer's.
+_CALLED_BY_OBJECT = ("__call__", "forward")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,9 @@ def _calls_to_check(change: ChangeSet, config: Config) -> Iterator[CallSite]:
             yield from _written_calls(changed)
     for name, owner in sorted(_altered_names(change, config)):
         yield from calls_of_name(name, owner, change, config)
+    for ref in _altered_callables(change, config):
+        for member in (ref, *Classes.of_change(change).subclasses(ref)):
+            yield from _calls_of_objects(member.cls.name, change, config)
     for ref in _altered_constructors(change, config):
         yield from _calls_by_subclasses(ref, change, config)
 
@@ -115,15 +121,15 @@ def sites_in(function: Function, unit: SourceFile) -> Iterator[CallSite]:
 def calls_of_name(name: str, owner: str, change: ChangeSet, config: Config) -> Iterator[CallSite]:
     """The calls of `name` in the product.
 
-    Where very many files call something of that name, those that name the class `owner` too.
+    Where very many files call something of that name, those in the files that name the class
+    `owner` too, and of these in so many, those of the change first.
     """
     paths = _files_that_may_call(name, change, config)
     if len(paths) > _MANY_FILES and owner:
         naming = set(change.head.paths_containing(owner, "python"))
         paths = [path for path in paths if path in naming]
-    if len(paths) > _MANY_FILES:
-        return
-    for path in paths:
+    paths.sort(key=lambda path: change.changed(path) is None)
+    for path in paths[:_MANY_FILES]:
         unit = change.unit(path)
         if unit is None:
             continue
@@ -134,6 +140,34 @@ def calls_of_name(name: str, owner: str, change: ChangeSet, config: Config) -> I
             for site in sites_in(function, unit):
                 if called_word(site.call) == name:
                     yield site
+
+
+def _altered_callables(change: ChangeSet, config: Config) -> Iterator[ClassRef]:
+    """The classes whose objects take other arguments than before where they are called."""
+    for changed in changed_functions(change, config):
+        base, head, unit = changed.base, changed.head, changed.unit
+        if not changed.python or base is None or head.name not in _CALLED_BY_OBJECT:
+            continue
+        if signature(base) != signature(head):
+            for cls in unit.classes_named.get(head.owner, [])[:1]:
+                yield ClassRef(cls, unit)
+
+
+def _calls_of_objects(name: str, change: ChangeSet, config: Config) -> Iterator[CallSite]:
+    """`layer(rows)`, `self.layers[0](rows)`: the calls of objects, in the files that name the class
+    `name`."""
+    for path in product_files(name, change, config)[:_MANY_FILES]:
+        unit = change.unit(path)
+        if unit is not None:
+            sites = [site for function in unit.functions for site in sites_in(function, unit)]
+            yield from filter(_may_call_object, sites)
+
+
+def _may_call_object(site: CallSite) -> bool:
+    """Whether what is called is no function or class that the file defines or imports."""
+    name, unit = called_word(site.call), site.unit
+    is_known = name in unit.classes_named or name in unit.imports_named or bool(unit.named(name))
+    return isinstance(site.call.func, E.Index) or not is_known
 
 
 def _files_that_may_call(name: str, change: ChangeSet, config: Config) -> list[str]:

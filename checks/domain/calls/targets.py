@@ -13,7 +13,7 @@ from checks.core.finding import Side
 from checks.core.words import as_bytes
 from checks.domain.calls.classes import Classes, base_name, is_protocol, methods_of
 from checks.domain.calls.decorators import keeps_arguments, keeps_constructor
-from checks.domain.calls.names import is_local
+from checks.domain.calls.names import is_local, nested_function
 from checks.domain.calls.records import is_dataclass, is_named_tuple, record_constructor
 from checks.domain.calls.torch_ops import TorchOps, op_name
 from checks.domain.calls.triton_kernels import is_kernel, launch_signature
@@ -84,8 +84,10 @@ class CallTargets:
                 return self._named(name, call.line, scope)
             case E.Attr(base=base, name=name):
                 return self._attribute(base, name, call.line, scope)
-            case E.Index(base=E.Name(id=name)):
-                return self._launched(name, call, scope)
+            case E.Index(base=E.Name(id=name)) if kernel := self._launched(name, call, scope):
+                return kernel
+            case E.Index():
+                return self._called_object(call.func, scope)
             case _:
                 return None
 
@@ -102,6 +104,9 @@ class CallTargets:
     def _named(self, name: str, line: int, scope: Scope) -> CallTarget | None:
         value = self.types.function_or_class(name, line, scope)
         if value is None and is_local(name, scope.function, scope.unit):
+            nested = nested_function(name, scope.function, scope.unit)
+            if nested is not None:
+                return _undecorated(CallTarget(nested, scope.unit))
             return self._called_object(E.Name(name, line=line), scope)
         return self._target(value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
@@ -37,6 +37,12 @@ _SEQUENCES = frozenset(
 _TUPLES = frozenset({"tuple", "Tuple"})
 _MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "OrderedDict"})
 _CLASSES = frozenset({"type", "Type"})
+_FACTORY = re.compile(r"lambda[^:]*:\s*(\w+)\(")
+# What holds, or goes through, the elements of its first argument.
+_SAME_ELEMENTS = frozenset(
+    {"list", "tuple", "set", "deque", "iter", "reversed", "sorted", "islice"}
+    | {"ModuleList", "LayerList", "Sequential"}
+)
 # How many steps are followed from an expression to the class of its value.
 _MOST_STEPS = 12
 
@@ -76,17 +82,37 @@ class Types:
             case E.Attr(base=base, name=name):
                 owner = self.object_class(base, scope)
                 return self.attribute(owner.ref, name) if owner is not None else None
+            case E.Call(func=E.Attr(base=base, name="values"), args=()):
+                held = self._container(base, scope)
+                return replace(held, keyed=False) if held is not None and held.keyed else None
+            case E.Call(args=(same, *_)) if E.callee(expr) in _SAME_ELEMENTS:
+                held = self._container(same, scope)
+                return held if held is not None and not held.keyed else None
             case E.Call():
                 return self._called(expr, scope)
-            case E.Index(base=base, indices=(index,)) if not isinstance(index, E.Slice):
-                held = self.of(base, scope)
-                return self._element(held)
+            case E.Index(base=base, indices=(index,)):
+                held = self._container(base, scope)
+                return held if isinstance(index, E.Slice) else self._element(held)
+            case E.Comprehension(kind="list" | "set" | "generator", element=element):
+                return _elements([self._made(element, scope)], scope)
+            case E.Sequence(items=items):
+                return _elements([self._made(item, scope) for item in items], scope)
             case _:
                 return None
 
-    def _element(self, held: ValueType | None) -> ValueType | None:
-        if not isinstance(held, ElementsType):
+    def _made(self, expr: E.Expr, scope: Scope) -> ValueType | None:
+        """The type of what is made in place: an element of a display may be bound in it else."""
+        return self.of(expr, scope) if isinstance(expr, E.Call) else None
+
+    def _container(self, expr: E.Expr, scope: Scope) -> ElementsType | None:
+        held = self.of(expr, scope)
+        return held if isinstance(held, ElementsType) else None
+
+    def _element(self, held: ElementsType | None) -> ValueType | None:
+        if held is None:
             return None
+        if isinstance(held.element, ObjectType):
+            return held.element
         return self.annotated(held.element, held.unit)
 
     # Names.
@@ -144,13 +170,19 @@ class Types:
                         found.append(self.of(value, scope))
                 case For(target=E.Name(id=target), iterable=iterable) if target == name:
                     found.append(self._iterated(iterable, scope))
+                case For(
+                    target=E.Sequence(items=(_, E.Name(id=target))),
+                    iterable=E.Call(func=E.Name(id="enumerate"), args=(iterable, *_)),
+                ) if target == name:
+                    found.append(self._iterated(iterable, scope))
                 case Assign(target=target) | For(target=target) if target is not None:
                     if isinstance(target, E.Sequence) and name in E.names(target):
                         return None
         return common_type(found)
 
     def _iterated(self, iterable: E.Expr | None, scope: Scope) -> ValueType | None:
-        return self._element(self.of(iterable, scope)) if iterable is not None else None
+        held = self._container(iterable, scope) if iterable is not None else None
+        return self._element(held) if held is not None and not held.keyed else None
 
     def _outer_name(self, name: str, line: int, scope: Scope) -> ValueType | None:
         """An object that the file makes at its top level, or imports from where it is made."""
@@ -196,7 +228,7 @@ class Types:
             element = _common_element(annotation)
             return ElementsType(element, unit) if element is not None else None
         if plain in _MAPPINGS and len(annotation.args) == 2:
-            return ElementsType(annotation.args[1], unit)
+            return ElementsType(annotation.args[1], unit, keyed=True)
         if plain in _CLASSES:
             return None
         ref = self.classes.named(annotation.name, unit)
@@ -238,6 +270,10 @@ class Types:
                 continue
             for guarded in guarded_statements(function.body):
                 match guarded.stmt:
+                    case Assign(target=E.Sequence(items=items), op="=", value=E.Call() as call) if (
+                        place in items
+                    ):
+                        yield self._by_factory(call, Scope(function, owner.unit))
                     case Assign(target=target, op="=", value=value) if target == place:
                         scope = Scope(function, owner.unit, guarded.guards)
                         made = self.of(value, scope) if value is not None else None
@@ -245,6 +281,16 @@ class Types:
                             yield self._unless_denied(guarded.stmt.declares, made, owner.unit)
                         elif value != E.Const(None):
                             yield made
+
+    def _by_factory(self, call: E.Call, scope: Scope) -> ValueType | None:
+        """`first, last, self.layers = make_layers(count, lambda prefix: Layer(prefix))`: what a
+        function makes by the one factory that it is given are the elements of what it returns."""
+        texts = [arg.text for arg in call.args if isinstance(arg, E.Unknown)]
+        makes = [found[1] for text in texts if (found := _FACTORY.match(text))]
+        if len(makes) != 1 or len(texts) != 1:
+            return None
+        made = self.of(E.Call(E.Name(makes[0], line=call.line), (), (), line=call.line), scope)
+        return ElementsType(made, scope.unit) if isinstance(made, ObjectType) else None
 
     def _unless_denied(
         self, annotation: str, made: ValueType | None, unit: SourceFile
@@ -330,6 +376,12 @@ class Types:
                 case _:
                     pass
         return common_type(found)
+
+
+def _elements(elements: list[ValueType | None], scope: Scope) -> ElementsType | None:
+    """A container of these elements, where they are objects of one class."""
+    element = common_type(elements)
+    return ElementsType(element, scope.unit) if isinstance(element, ObjectType) else None
 
 
 def _common_element(annotation: Annotation) -> Annotation | None:

@@ -22,10 +22,14 @@ class ObjectType:
 
 @dataclass(frozen=True, slots=True)
 class ElementsType:
-    """A container whose elements have the annotation `element`, written in `unit`."""
+    """A container whose elements are `element`, or have that annotation, written in `unit`.
 
-    element: Annotation
+    Those of a mapping (`keyed`) are its values, over which no loop goes.
+    """
+
+    element: Annotation | ObjectType
     unit: SourceFile
+    keyed: bool = False
 
 
 ValueType = ObjectType | ElementsType
@@ -53,4 +57,6 @@ def _identity(found: ValueType) -> object:
     """What is equal for two that are one type: a class is known by where it stands."""
     if isinstance(found, ObjectType):
         return place_of(found.ref)
+    if isinstance(found.element, ObjectType):
+        return place_of(found.element.ref), found.keyed
     return found

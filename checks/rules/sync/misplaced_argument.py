@@ -63,7 +63,7 @@ def _finding(wrong: WrongCall, fault: Misplacement) -> Finding:
     return Finding.at(
         ID,
         Location(site.unit.path, fault.line or site.call.line),
-        "shifted" if is_shift else "swapped",
+        fault.kind,
         severity=Severity.BUG if is_shift else Severity.SUGGESTION,
         confidence=Confidence.HIGH if is_shift else Confidence.MEDIUM,
         symbol=site.function.qualname,

@@ -28,7 +28,8 @@ def run(device: Device, rows):
 
 The object's class must be known, by annotation, assignment or constructor. Whether objects of the
 subclass ever come here is not asked. A method that is abstract or only raises is left out, and so
-is one whose own parameters the change altered.
+is one whose own parameters the change altered, unless its objects inherit the method that makes the
+call (`self.dispatch(...)`).
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         fault = wrong.fault
         if wrong.fits is None or not isinstance(fault, Misfit):
             continue
-        if _fails_anyway(wrong.target.function) or _was_altered(wrong, change):
+        if _fails_anyway(wrong.target.function):
+            continue
+        if wrong.site.own_method is None and _was_altered(wrong, change):
             continue
         cause = wrong.target.unit.path, fault.kind, fault.name
         if cause not in reported:

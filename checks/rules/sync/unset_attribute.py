@@ -65,17 +65,23 @@ ID = "sync.unset-attribute"
 _SET = re.compile(
     r"\bself\.(\w+)\s*(?::[^=\n]+)?=(?!=)|^\s+(?:async )?def (\w+)|^    (\w+)\s*[:=]", re.MULTILINE
 )
+_READ_HERE = Message("read-here")
 _STORED = re.compile(r"\s+self\.(\w+)\s*(?::[^=\n]+)?=(?!=)")
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """New reads, then reads of what went away; one finding for each attribute of a function."""
-    reported: set[tuple[str, str]] = set()
+    """New reads, then reads of what went away; one finding for each attribute of a class."""
+    lacking: dict[tuple[str, str, str], tuple[SourceFile, dict[str, AttributeRead]]] = {}
     for read, unit in [*_new_reads(change, config), *_stale_reads(change, config)]:
-        place = f"{unit.path} {read.function.qualname}", read.name
-        if place not in reported and _is_lacking(read, unit, change):
-            reported.add(place)
-            yield _finding(read, unit, change)
+        place = unit.path, read.function.owner, read.name
+        _, by_method = lacking.get(place, (unit, {}))
+        if read.function.qualname not in by_method and _is_lacking(read, unit, change):
+            by_method[read.function.qualname] = read
+            lacking[place] = unit, by_method
+    for unit, by_method in lacking.values():
+        first, *others = by_method.values()
+        also = [Related(Location(unit.path, other.line), _READ_HERE) for other in others]
+        yield _finding(first, unit, change).with_related(*also)
 
 
 def _new_reads(change: ChangeSet, config: Config) -> Iterator[tuple[AttributeRead, SourceFile]]:
@@ -162,7 +168,7 @@ def _gave_value(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> boo
         for guarded in guarded_statements(function.body):
             stmt = guarded.stmt
             if isinstance(stmt, Assign) and stmt.target == stored:
-                return isinstance(stmt.value, E.Name | E.Attr | E.Call)
+                return not isinstance(stmt.value, E.Const | None)
     return False
 
 
@@ -221,4 +227,4 @@ def _finding(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> Findin
     message = Message("misspelt", args)
     location = Location(unit.path, misspelt[1])
     moved = replace(finding, location=location, message=message)
-    return moved.with_related(Related(place, Message("read-here", {})))
+    return moved.with_related(Related(place, _READ_HERE))
