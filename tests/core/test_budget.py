@@ -76,6 +76,17 @@ def test_twice_the_functions_are_twice_the_work(write, path):
     assert large < 2.2 * small
 
 
+def remade(assignments: int) -> str:
+    """A variable that is made from itself again and again."""
+    lines = [f"    rows = rows.scaled_rows({n}).kept_rows({n})\n" for n in range(assignments)]
+    return "def run(start):\n    rows = start.begin()\n" + "".join(lines) + "    return rows\n"
+
+
+def test_a_variable_that_is_made_from_itself_is_looked_for_once():
+    small, large = (calls_made(change_of({"engine/a.py": remade(n)})) for n in (3, 6))
+    assert large < 2.2 * small
+
+
 def test_what_is_too_much_is_left_out_and_told():
     """The cheapest files are read, in whatever order they come."""
     files = {"engine/large.py": python(300), "engine/small.py": python(3)}

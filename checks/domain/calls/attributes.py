@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from checks.core.change import ChangeSet
+from checks.core.config import PathsConfig, matches
 from checks.core.finding import Side
 from checks.core.tree import Tree
 from checks.domain.calls.bound_names import binds
@@ -28,8 +29,9 @@ _DYNAMIC = re.compile(
     r"|__dict__(?:\.update\b|\.setdefault\b|\[[^\]]*\])?\s*(?:=(?!=)|\|=|\()"
     rf"|__getattr|__slots__|\b{_OWN}\.update_from|locals\(\)"
 )
-# What every object has.
-_OF_OBJECTS = frozenset(dir(object)) | {"__dict__", "__name__", "__qualname__", "__module__"}
+# What every object has, or every class: the first parameter of `__init_subclass__` is one.
+_OF_OBJECTS = frozenset(dir(object)) | frozenset(dir(type))
+_TESTS = PathsConfig().tests
 _STORED = r"(?:\s*:[^=\n]+)?\s*=(?!=)|\s*,[^=\n()]*[^=!<>\n]=(?!=)|\s*(?:\+|-|\*|/|\||&)="
 
 
@@ -105,8 +107,9 @@ class Attributes:
                 family[place_of(owner)] = owner
         if any(_DYNAMIC.search(owner.unit.text_of(owner.cls)) for owner in family.values()):
             return None
-        # A class whose objects nobody makes lends its methods to others.
-        if not any(methods_of(owner, "__init__") for owner in family.values()):
+        # A class whose objects nobody makes, but tests, lends its methods to others.
+        made = [owner for owner in family.values() if not matches(owner.unit.path, _TESTS)]
+        if not any(methods_of(owner, "__init__") for owner in made):
             return None
         return tuple(family.values())
 
@@ -134,7 +137,8 @@ class Attributes:
         return bool(self._lines_outside(name, self.classes.change.tree(self.classes.side)))
 
     def _lines_outside(self, name: str, tree: Tree) -> list[str]:
-        stored = re.compile(rf"(?<!\bself)\.{name}(?:{_STORED})|setattr\([^,]+,\s*[\"']{name}[\"']")
+        # The name as an argument in quotes: `layer.register_parameter("name", ...)`.
+        stored = re.compile(rf"(?<!\bself)\.{name}(?:{_STORED})|[\"']{name}[\"']\s*[,)]")
         found = [line.text.strip() for line in tree.find(name, "python")]
         return [text for text in found if stored.search(text)]
 

@@ -60,7 +60,7 @@ def find_misplacement(call: E.Call, params: Sequence[Param]) -> Misplacement | N
     """The first misplacement of the call, or None."""
     names = [param.name for param in params if param.kind == "positional"]
     values = arguments_of(call).values[: len(names)]
-    labels = [label_of(value) for value in values]
+    labels = _labels(values, names)
     wanted = [_place(label, names) for label in labels]
     return (
         _swap(labels, names, wanted, values)
@@ -68,6 +68,18 @@ def find_misplacement(call: E.Call, params: Sequence[Param]) -> Misplacement | N
         or _crossing(labels, names, values)
         or _early(call, labels, names, values)
     )
+
+
+def _labels(values: Sequence[E.Expr], names: list[str]) -> list[str]:
+    """The names of the values; empty for one that several carry (`q.shape, k.shape`), and that of
+    the parameter for one that stands there by its whole name (`buf.x` for `buf_x`)."""
+    labels = [label_of(value) for value in values]
+    told = [label if labels.count(label) == 1 else "" for label in labels]
+    whole = [(E.dotted(value) or "").replace(".", "_") for value in values]
+    return [
+        name if path.endswith(name) else label
+        for label, path, name in zip(told, whole, names, strict=False)
+    ]
 
 
 def left_out(call: E.Call, params: Sequence[Param], missing: Sequence[str]) -> list[str]:

@@ -53,6 +53,8 @@ class Types:
 
     classes: Classes
     _attributes: dict[tuple[str, int, str], ValueType | None] = field(default_factory=dict)
+    _returns: dict[tuple[str, int], ValueType | None] = field(default_factory=dict)
+    _locals: dict[tuple[str, int, str], ValueType | None] = field(default_factory=dict)
     _depth: int = 0
 
     @classmethod
@@ -158,6 +160,14 @@ class Types:
 
     def _local(self, name: str, scope: Scope) -> ValueType | None:
         """The type that all assignments of the function to `name` give it."""
+        key = scope.function.path, scope.function.start_line, name
+        if key not in self._locals:
+            # A variable that is made from itself has no type while it is looked for.
+            self._locals[key] = None
+            self._locals[key] = self._find_local(name, Scope(scope.function, scope.unit))
+        return self._locals[key]
+
+    def _find_local(self, name: str, scope: Scope) -> ValueType | None:
         found: list[ValueType | None] = []
         for guarded in guarded_statements(scope.function.body):
             match guarded.stmt:
@@ -368,6 +378,14 @@ class Types:
             return None
         if function.returns:
             return self.written(function.returns, unit)
+        key = function.path, function.start_line
+        if key not in self._returns:
+            # A function that returns what it is called for has no type while that is looked for.
+            self._returns[key] = None
+            self._returns[key] = self._find_returned(function, unit)
+        return self._returns[key]
+
+    def _find_returned(self, function: Function, unit: SourceFile) -> ValueType | None:
         found: list[ValueType | None] = []
         for guarded in guarded_statements(function.body):
             match guarded.stmt:
