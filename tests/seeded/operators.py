@@ -128,6 +128,17 @@ def attribute_dropped(source: Source, tree: ast.Module) -> Iterator[Mistake]:
                         yield Mistake(text, stmt.lineno, f"self.{name}", frozenset({name}))
 
 
+def field_renamed(source: Source, tree: ast.Module) -> Iterator[Mistake]:
+    """A field that a class declares has another name where it is declared."""
+    for owner in ast.walk(tree):
+        for stmt in owner.body if isinstance(owner, ast.ClassDef) else ():
+            match stmt:
+                case ast.AnnAssign(target=ast.Name(id=name) as target) if len(name) > 5:
+                    if source.is_used(rf"\w\.{name}\b", name, 2):
+                        text = source.without(target, f"{name}_rows")
+                        yield Mistake(text, stmt.lineno, name, frozenset({name}))
+
+
 def key_renamed(source: Source, tree: ast.Module) -> Iterator[Mistake]:
     """A key is written under another name than it is read."""
     for node in ast.walk(tree):
@@ -170,6 +181,7 @@ OPERATORS: tuple[Operator, ...] = (
     function_renamed,
     return_shortened,
     attribute_dropped,
+    field_renamed,
     key_renamed,
     import_dropped,
     guard_removed,

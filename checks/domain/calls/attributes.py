@@ -13,7 +13,8 @@ from checks.core.tree import Tree
 from checks.domain.calls.bound_names import binds
 from checks.domain.calls.classes import Classes, Place, methods_of, place_of
 from checks.domain.calls.decorators import keeps_constructor
-from checks.domain.calls.layers import LAYER_ATTRIBUTES, LAYERS
+from checks.domain.calls.foreign_bases import MADE_WITHOUT_INIT, inherited_attributes
+from checks.domain.calls.records import is_dataclass
 from checks.domain.ops import statement_expressions
 from checks.eval.interpreter.values import ClassRef
 from checks.lang.ir import expr as E
@@ -70,8 +71,7 @@ class Attributes:
         family = self._family(ref)
         if family is None:
             return False
-        is_layer = not all(self.classes.lineage(member).is_whole for member in family)
-        if is_layer and name in LAYER_ATTRIBUTES:
+        if any(name in (inherited_attributes(base) or ()) for base in self._foreign(family)):
             return False
         if any(sets(member, name) for member in family):
             return False
@@ -86,7 +86,7 @@ class Attributes:
     def is_made_as_written(self, ref: ClassRef) -> bool:
         """Whether objects of the class have just the attributes that it and its bases name."""
         lineage = self.classes.lineage(ref)
-        if any(base not in LAYERS for _, base in lineage.foreign):
+        if any(inherited_attributes(base) is None for _, base in lineage.foreign):
             return False
         return not any(_DYNAMIC.search(owner.unit.text_of(owner.cls)) for owner in lineage.classes)
 
@@ -101,7 +101,7 @@ class Attributes:
         family: dict[Place, ClassRef] = {}
         for member in (ref, *self.classes.subclasses(ref)):
             lineage = self.classes.lineage(member)
-            if any(base not in LAYERS for _, base in lineage.foreign):
+            if any(inherited_attributes(base) is None for _, base in lineage.foreign):
                 return None
             for owner in lineage.classes:
                 family[place_of(owner)] = owner
@@ -109,9 +109,18 @@ class Attributes:
             return None
         # A class whose objects nobody makes, but tests, lends its methods to others.
         made = [owner for owner in family.values() if not matches(owner.unit.path, _TESTS)]
-        if not any(methods_of(owner, "__init__") for owner in made):
+        if not any(self._has_constructor(owner) for owner in made):
             return None
         return tuple(family.values())
+
+    def _has_constructor(self, ref: ClassRef) -> bool:
+        """Whether objects of the class can be made: by its own `__init__`, or by what it is."""
+        bases = {name.rsplit(".", 1)[-1] for _, name in self.classes.lineage(ref).foreign}
+        made_otherwise = is_dataclass(ref.cls) or not bases.isdisjoint(MADE_WITHOUT_INIT)
+        return made_otherwise or bool(methods_of(ref, "__init__"))
+
+    def _foreign(self, family: tuple[ClassRef, ...]) -> set[str]:
+        return {name for ref in family for _, name in self.classes.lineage(ref).foreign}
 
     def _is_set_outside(self, name: str) -> bool:
         """Whether any code gives an object that is not `self` this attribute, or names it in quotes

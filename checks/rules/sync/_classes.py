@@ -64,10 +64,11 @@ def methods_of(cls: Class, unit: SourceFile) -> set[str]:
 
 
 def attributes_of(cls: Class, unit: SourceFile) -> set[str]:
-    """What the class declares, defines and sets on `self`."""
+    """What the class declares, defines and sets on `self`, and the members of an enumeration."""
     text = unit.text_of(cls)
     set_on_self = set(_SELF_ASSIGNMENT.findall(text))
-    return set_on_self | set(fields_of(cls, unit)) | methods_of(cls, unit)
+    declared = {constant.name for constant in unit.constants_of(cls.name)}
+    return set_on_self | declared | methods_of(cls, unit)
 
 
 def object_name(cls: Class) -> str:

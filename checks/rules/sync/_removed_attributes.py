@@ -12,6 +12,7 @@ from checks.core.finding import Confidence, DerivationStep, Finding, Location, M
 from checks.core.tree import WordMatch
 from checks.domain.keys import may_assign
 from checks.domain.source_search import product_lines
+from checks.eval.interpreter.values import ClassRef
 from checks.lang.ir.source_file import Class, SourceFile
 from checks.rules.sync._classes import (
     ChangedClass,
@@ -22,6 +23,7 @@ from checks.rules.sync._classes import (
     methods_of,
     object_name,
 )
+from checks.rules.sync._typed_reads import reads_of_lost
 
 _TELLING_NAME = 12
 _ANSWERS_FOR_ANY_NAME = ("__getattr", "__dict__", "setattr(self")
@@ -40,6 +42,7 @@ def find_read_attributes(change: ChangeSet, config: Config, rule: str) -> Iterat
         old_attributes = attributes_of(changed.old, changed.old_unit)
         for name in sorted(old_attributes - attributes_of(cls, unit)):
             reads = _reads(name, cls, change, config)
+            reads = reads or reads_of_lost(name, ClassRef(cls, unit), change, config)
             if not reads and name in methods_of(changed.old, changed.old_unit):
                 reads = _calls_by_name(name, change, config)
             finding = _finding(name, reads, cls, unit, change, rule) if reads else None

@@ -40,14 +40,11 @@ from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Severity
-from checks.domain.calls.attributes import Attributes, asks_for_attributes, sets
-from checks.domain.calls.classes import Classes, is_protocol
-from checks.domain.calls.types import Types
+from checks.domain.calls.attributes import Attributes, sets
+from checks.domain.calls.known_objects import class_of_object, reads_of_others
 from checks.domain.calls.value_types import Scope
-from checks.domain.ops import statement_expressions
 from checks.eval.interpreter.values import ClassRef
 from checks.lang.ir import expr as E
-from checks.lang.ir.stmt import Assign
 
 ID = "sync.lacking-attribute"
 
@@ -59,7 +56,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
             continue
         reported: set[tuple[str, str]] = set()
         for read, line, scope in _new_reads(changed):
-            owner = _class_of(read.base, scope, change)
+            owner = class_of_object(read.base, scope, change)
             if owner is None or (owner.cls.name, read.name) in reported:
                 continue
             if _may_be_another(read, owner, changed, change):
@@ -71,58 +68,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 def _new_reads(changed: ChangedFunction) -> Iterator[tuple[E.Attr, int, Scope]]:
     """The attributes that lines of the change read of objects other than `self`."""
-    for guarded, expressions in statement_expressions(changed.head.body):
-        if asks_for_attributes(guarded.guards, expressions):
-            continue
-        stmt = guarded.stmt
-        target = stmt.target if isinstance(stmt, Assign) else None
-        scope = Scope(changed.head, changed.unit, guarded.guards)
-        for expr in expressions:
-            if not isinstance(expr, E.Attr) or expr is target:
-                continue
-            line = expr.line or stmt.line
-            if _is_new(expr, line, changed) and not _is_own(expr.base, changed):
-                yield expr, line, scope
-
-
-def _is_new(read: E.Attr, line: int, changed: ChangedFunction) -> bool:
-    return changed.touched(line) and f".{read.name}" not in changed.base_text
-
-
-def _is_own(base: E.Expr, changed: ChangedFunction) -> bool:
-    """Whether `base` is the first parameter of a method."""
-    params = changed.head.params
-    return bool(changed.head.owner and params) and base == E.Name(params[0].name)
-
-
-def _class_of(base: E.Expr, scope: Scope, change: ChangeSet) -> ClassRef | None:
-    """The class of an object, where that is certain enough to say what it lacks."""
-    found = Types.of_change(change).object_class(base, scope)
-    if found is None or not _is_made_here(base, scope):
-        return None
-    lineage = Classes.of_change(change).lineage(found.ref).classes
-    if any(is_protocol(ref.cls) or _is_decorated(ref) for ref in lineage):
-        return None
-    return found.ref
-
-
-def _is_made_here(base: E.Expr, scope: Scope) -> bool:
-    """Whether what is read of `self` gets its value in the same class.
-
-    A subclass may hand another object to the constructor that it inherits.
-    """
-    params = scope.function.params
-    match base:
-        case E.Attr(base=E.Name(id=first), name=name) if params and params[0].name == first:
-            owners = scope.unit.classes_named.get(scope.function.owner, [])
-            stored = re.compile(
-                rf"\bself\.{name}\s*(?::[^=\n]+)?=(?!=)|^    {name}\s*:", re.MULTILINE
-            )
-            return any(stored.search(scope.unit.text_of(owner)) for owner in owners)
-        case E.Attr(base=outer):
-            return _is_made_here(outer, scope)
-        case _:
-            return True
+    for read, line, scope in reads_of_others(changed.head, changed.unit):
+        if changed.touched(line) and f".{read.name}" not in changed.base_text:
+            yield read, line, scope
 
 
 def _may_be_another(
@@ -153,10 +101,6 @@ def _is_constructed(base: E.Expr, owner: ClassRef, changed: ChangedFunction) -> 
         around = changed.unit.classes_named.get(changed.head.owner, [])
         texts += [changed.unit.text_of(cls) for cls in around]
     return any(made.search(text) for text in texts)
-
-
-def _is_decorated(ref: ClassRef) -> bool:
-    return any("dataclass" not in decorator for decorator in ref.cls.decorators)
 
 
 def _finding(read: E.Attr, line: int, owner: ClassRef, changed: ChangedFunction) -> Finding:
