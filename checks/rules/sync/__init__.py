@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from checks.core.check import Check
 from checks.rules.sync import (
+    cpp_call,
     deleted_module,
     doubled_argument,
     kind_only_attribute,
@@ -95,4 +96,5 @@ RULES: tuple[Check, ...] = (
     lacking_attribute,
     deleted_module,
     unfit_fake,
+    cpp_call,
 )

@@ -47,6 +47,8 @@ from checks.eval.interpreter.values import ClassRef
 from checks.lang.ir import expr as E
 
 ID = "sync.lacking-attribute"
+# What containers and texts have.
+_OF_CONTAINERS = frozenset(name for kind in (dict, list, set, str) for name in dir(kind))
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -79,10 +81,12 @@ def _may_be_another(
     """Whether only an annotation tells the class, and another class of the tree has the attribute.
 
     An annotation may be less than the truth: a router stood for the manager
-    (sgl-project/sglang#10074), a linear attention for an attention.
+    (sgl-project/sglang#10074), a linear attention for an attention, one element for a mapping.
     """
     if _is_constructed(read.base, owner, changed):
         return False
+    if read.name in _OF_CONTAINERS:
+        return True
     for path in change.head.paths_containing(read.name, "python"):
         unit = change.unit(path)
         if unit is not None and any(sets(ClassRef(cls, unit), read.name) for cls in unit.classes):
