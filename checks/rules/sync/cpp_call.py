@@ -125,7 +125,18 @@ def _fits_no_more(call: CppCall, change: ChangeSet) -> bool:
     now = CppFunctions.of_change(change).arities(call.name)
     if now is None or any(arity.takes(len(call.call.args)) for arity in now):
         return False
+    if not now and _includes_more(call.unit, change):
+        return False
     return _fitted_before(call, change)
+
+
+def _includes_more(unit: SourceFile, change: ChangeSet) -> bool:
+    """Whether the change wrote an `#include`: a library may define now what the tree did."""
+    return any(
+        change.touches(unit.path, number, number)
+        for number, line in enumerate(unit.lines, 1)
+        if line.lstrip().startswith("#include")
+    )
 
 
 def _fitted_before(call: CppCall, change: ChangeSet) -> bool:
