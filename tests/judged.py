@@ -24,6 +24,7 @@ SAMPLES = (
     "bench/judged-2026-11-26.json",
     "bench/judged-2026-11-26b.json",
     "bench/judged-2026-11-27.json",
+    "bench/judged-2026-11-27b.json",
 )
 COUNTS = ROOT / "checks/evaluation/judged.toml"
 # A trivial finding is true: the code bears it out, though nobody would act on it.

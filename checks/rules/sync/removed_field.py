@@ -3,7 +3,8 @@
 ## What it does
 
 Compares the classes of changed files before and after. An attribute that is gone and still read
-through the name that objects of the class go by (`forward_meta.x` for `ForwardMeta`); a member of a
+from objects of the class, known by their type or by the name that they go by (`forward_meta.x` for
+`ForwardMeta`), or from the class itself, as a member of an enumeration is; a member of a
 batch class that no method sets any more and that a file which makes the class still asks for
 (`self.batch["k"]`). A field that a call still passes is `sync.unknown-argument`'s.
 

@@ -3,7 +3,7 @@
 ## What it does
 
 Looks at the imports that the change wrote, and, for every name that it took out of a module or
-renamed, at who still imports it from there. Reports names that stand nowhere in the module.
+renamed, at who still imports it from there. Reports names that the module does not bind.
 
 ## Why it matters
 
