@@ -26,7 +26,9 @@ from bot.reports.device_run import (
 _MOST_DEATHS = 4
 _ASAN = re.compile(r"==\d+==ERROR: AddressSanitizer: (.*)")
 _UBSAN = re.compile(r"([^\s:]+\.\w+:\d+):\d+: runtime error: (.*)")
-_FRAME = re.compile(r"#\d+ 0x[0-9a-f]+ in (\S+).*?([\w./-]+\.(?:cu|cuh|h|hpp)):(\d+)")
+_FRAME = re.compile(r"#\d+ 0x[0-9a-f]+ in (.+?)(?:\(.*)? ([\w./-]+\.(?:cu|cuh|h|hpp)):(\d+)")
+# Addresses are others each time: base's error would not be known again.
+_ADDRESS = re.compile(r" on (?:unknown )?address.*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def _run_file(plan: TestPlan, file: str, ops: Iterable[str]) -> FileResult:
         result = _run_once(plan, file, ops, sorted(cases), attempt)
         cases |= _cases(file, result)
         barriers |= _barriers(result)
-        error = _sanitizer_error(result.said)
+        error = sanitizer_error(result.said)
         errors += [error] if error is not None else []
         collected = {str(case) for event in result.of("collected") for case in event["cases"]}
         if result.finished or result.limit or collected <= cases.keys():
@@ -176,14 +178,15 @@ def _death(result: JobResult) -> str:
     return f"the process ended with code {result.code} before its tests were done"
 
 
-def _sanitizer_error(said: str) -> SanitizerError | None:
+def sanitizer_error(said: str) -> SanitizerError | None:
+    """The first error in what a process said that is not the emulator's own."""
     address = _ASAN.search(said)
     if address is not None:
+        what = _ADDRESS.sub("", address[1])
         for frame in _FRAME.finditer(said, address.end()):
             if "runtime/" not in frame[2] and "emulator/" not in frame[2]:
-                text = address[1].split(" on address")[0]
-                return SanitizerError(f"{text} in {frame[1]}", frame[2], int(frame[3]))
-        return SanitizerError(address[1].split(" on address")[0], "", 0)
+                return SanitizerError(f"{what} in {frame[1]}", frame[2], int(frame[3]))
+        return SanitizerError(what, "", 0)
     undefined = _UBSAN.search(said)
     if undefined is None or "emulator/" in undefined[1]:
         return None

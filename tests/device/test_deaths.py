@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from bot.device.tests import SanitizerError, sanitizer_error
 from tests.device import fixture_repo
 from tests.device.test_command import needs_compiler, report_of, run_device
 
@@ -54,3 +57,24 @@ def test_what_stands_behind_a_case_that_dies(cache: Path, tmp_path: Path) -> Non
     [finding] = report["findings"]
     assert finding["rule"] == "device.sanitizer"
     assert "heap-buffer-overflow" in finding["message"]["en"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "SEGV on unknown address 0x000000000002 (pc 0x7f81 bp 0x7f81 sp 0x6290 T0)\n"
+            "    #0 0x7f81 in void add<int, 4>(int*, int) ops/add.cu:7",
+            SanitizerError("SEGV in void add<int, 4>", "ops/add.cu", 7),
+        ),
+        (
+            "heap-buffer-overflow on address 0x6020 at pc 0x7f3c\n"
+            "    #0 0x7f81 in emulator::run(int) /home/emulator/run.h:3\n"
+            "    #1 0x7f81 in main ops/add.cu:9:5",
+            SanitizerError("heap-buffer-overflow in main", "ops/add.cu", 9),
+        ),
+        ("stack-overflow on address 0x7ffc (pc 0x1)", SanitizerError("stack-overflow", "", 0)),
+    ],
+)
+def test_what_a_sanitizer_saw_is_the_same_each_time(said: str, told: SanitizerError) -> None:
+    assert sanitizer_error(f"noise\n==12==ERROR: AddressSanitizer: {said}\n") == told
