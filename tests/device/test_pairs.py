@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -99,6 +100,48 @@ def test_which_inputs_count(
 ) -> None:
     call = asked([3, 4, 5], is_shown=is_shown)
     assert pair_of(own, other).compare(call).agreement == agreement
+
+
+def counting(added: int) -> Body:
+    """What is counted from call to call comes into the result, and what is `added`."""
+    calls = [0]
+
+    def body(arrays: list[np.ndarray]) -> None:
+        add(arrays)
+        if arrays[0][0] == 0:
+            raise OpError("no first request")
+        calls[0] += 1
+        arrays[2][-1] += 10 * calls[0] + added
+
+    return body
+
+
+def by_chance(arrays: list[np.ndarray]) -> None:
+    """The result is another each time."""
+    add(arrays)
+    arrays[2][-1] += int.from_bytes(os.urandom(4), "big")
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "agreement"),
+    [
+        (counting(0), counting(0), Agreement.AGREES),
+        (counting(1), counting(0), Agreement.DIFFERS),
+        (by_chance, by_chance, Agreement.NOT_COMPARED),
+    ],
+)
+def test_what_an_op_keeps_from_call_to_call(own: Body, other: Body, agreement: Agreement) -> None:
+    pair = pair_of(own, other)
+    # One side alone is called once more.
+    assert pair.gives_result(1, asked([3, 4, 5]))
+    compared = pair.compare(asked([3, 4, 5]))
+    assert compared.agreement == agreement
+    if agreement is Agreement.DIFFERS:
+        assert (compared.place, compared.got, compared.expected) == ("out[2]", "16", "15")
+    # What the first call refuses is refused, whatever was called before.
+    assert pair.compare(asked([0, 4, 5])).agreement == (
+        Agreement.NOT_COMPARED if own is not by_chance else agreement
+    )
 
 
 def test_what_is_overwritten() -> None:
