@@ -313,8 +313,9 @@ class _Run:
         if against and promises_same_results(self._change.pull):
             changed = [event for event in events if event["event"] == "changed"]
             kind = ObservationKind.CHANGED_RESULT
-            facts += observations.replayed(self._witness, kind, changed, known)
-            self._told = known | {str(event["op"]) for event in changed}
+            told = observations.replayed(self._witness, kind, changed, known)
+            self._told = {fact.op for fact in told}
+            facts += told
         return facts
 
     def _vary_against_base(self) -> list[DeviceObservation]:

@@ -25,6 +25,8 @@ from kernels.emulator.siblings import Comparison, Pair
 
 _SETTING = "setting"
 _MOST_EDITS = 4
+# Edits of a kind that are tried before it is said to change nothing.
+_TRIALS = 20
 _MOST_CHOICES = 1 << 24
 # Smaller calls that are tried with what showed a difference.
 _FEW_CALLS = 2
@@ -41,11 +43,6 @@ class Freedom:
 
     rules: Preconditions = field(default_factory=Preconditions)
     settings: Sequence[str] = ()
-
-    @property
-    def kinds(self) -> list[str]:
-        """The kinds of edits that can change anything."""
-        return [*EDITS, _SETTING] if self.settings else [*EDITS]
 
 
 @dataclass(frozen=True)
@@ -82,12 +79,40 @@ def find_difference(
         counts[comparison.agreement] += 1
         return comparison if comparison.place else None
 
-    for attempt in islice(_attempts(len(shown), freedom.kinds, retypings), most):
+    kinds = useful_kinds(shown, freedom)
+    for attempt in islice(_attempts(len(shown), kinds, retypings), most):
         found = ask(attempt)
         if found is not None:
             smaller = (ask(other) for other in _smaller(attempt))
             return next(filter(None, smaller), found)
     return None
+
+
+def useful_kinds(shown: Sequence[Call], freedom: Freedom) -> list[str]:
+    """The kinds of edits that change anything of some call: an op without floats has none of
+    theirs."""
+    chance = np.random.default_rng(0)
+    kinds = [kind for kind in EDITS if _changes_any(kind, shown, freedom, chance)]
+    return [*kinds, _SETTING] if freedom.settings else kinds
+
+
+def _changes_any(
+    kind: str, shown: Sequence[Call], freedom: Freedom, chance: np.random.Generator
+) -> bool:
+    for number in range(_TRIALS):
+        index = number % len(shown)
+        edit = Edit(kind, *chance.integers(0, _MOST_CHOICES, 3).tolist())
+        varied = vary(shown, index, [edit], freedom)
+        pairs = zip(varied.values, shown[index].values, strict=True)
+        if not all(_are_equal(one, other) for one, other in pairs):
+            return True
+    return False
+
+
+def _are_equal(one: Value, other: Value) -> bool:
+    if isinstance(one, HostTensor) and isinstance(other, HostTensor):
+        return one.array.tobytes() == other.array.tobytes()
+    return type(one) is type(other) and one == other
 
 
 def _attempts(count: int, kinds: Sequence[str], retypings: Sequence[Retyping]) -> Iterator[Attempt]:
@@ -96,7 +121,7 @@ def _attempts(count: int, kinds: Sequence[str], retypings: Sequence[Retyping]) -
     and again."""
     yield from (Attempt(0, (), retyping) for retyping in retypings)
     chance = np.random.default_rng(0)
-    while True:
+    while kinds:
         numbers = chance.integers(0, _MOST_CHOICES, (chance.integers(1, _MOST_EDITS + 1), 3))
         edits = tuple(Edit(str(chance.choice(kinds)), *row) for row in numbers.tolist())
         retyping = int(chance.integers(0, 2 * len(retypings) + 1))
@@ -174,7 +199,7 @@ def vary(
             continue
         edited = copy.deepcopy(values)
         EDITS[edit.kind](edited, Sources(donor.values, rules), edit)
-        for found in rules.sums:
+        for found in (*rules.sums, *rules.ids):
             found.restore(edited, call.values)
         if rules.hold(edited):
             values = edited
