@@ -149,7 +149,10 @@ def _set_content(values: list[Value], sources: Sources, edit: Edit) -> None:
         return
     which, chosen = divmod(edit.choice, len(places))
     place = places[chosen]
+    asked = sources.rules.asked.get(place, ())
     given = _integers(values, places[which % len(places)])
+    if asked and which % 2:
+        given = np.array(asked)
     fitting = _fitting(given, sources.rules, place)
     if fitting.size:
         array = _integers(values, place)
@@ -167,7 +170,7 @@ def _mix(values: list[Value], sources: Sources, edit: Edit) -> None:
     few = pool[np.arange(edit.place, edit.place + _FEW) % pool.size]
     chance = np.random.default_rng(edit.donor)
     for number, place in enumerate(places):
-        fitting = _fitting(few, rules, place)
+        fitting = _fitting(np.append(few, rules.asked.get(place, few)), rules, place)
         if not edit.choice >> number & 1 or not fitting.size:
             continue
         array = _integers(values, place)
@@ -270,9 +273,10 @@ def _with_contents(values: Sequence[Value], rules: Preconditions) -> list[int]:
 
 
 def _fitting(numbers: np.ndarray, rules: Preconditions, place: int) -> np.ndarray:
-    """Those numbers that lie in what calls show of a tensor."""
+    """Those numbers that lie in what calls show of a tensor, or that the op asks it for."""
     lowest, highest = rules.ranges.get(place, _ANY)
-    return numbers[(numbers >= lowest) & (numbers <= highest)]
+    is_asked = np.isin(numbers, rules.asked.get(place, ()))
+    return numbers[is_asked | ((numbers >= lowest) & (numbers <= highest))]
 
 
 def _free(values: Sequence[Value], rules: Preconditions) -> list[int]:

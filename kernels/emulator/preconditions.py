@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Preconditions:
 
     `ranges` are the smallest and largest number of each tensor of integers. `derived` are tensors
     that are worked out from others in a way that nobody knows, `bound` those that they may be
-    worked out from.
+    worked out from. `asked` are numbers that a tensor may have though no call shows it.
     """
 
     sums: Sequence[PrefixSum] = ()
@@ -41,6 +41,15 @@ class Preconditions:
     ranges: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     derived: Collection[int] = ()
     bound: Collection[int] = ()
+    asked: Mapping[int, Sequence[int]] = field(default_factory=dict)
+
+    def with_asked(
+        self, parameters: Sequence[str], numbers: Mapping[str, Collection[int]]
+    ) -> Preconditions:
+        """The same, with the numbers that the op's code asks its parameters for."""
+        places = [place for place in self.ranges if place < len(parameters)]
+        asked = {place: sorted(numbers.get(parameters[place], ())) for place in places}
+        return replace(self, asked={place: found for place, found in asked.items() if found})
 
     @property
     def kept(self) -> set[int]:

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from kernels.emulator.asked_numbers import asked_numbers
 from kernels.emulator.forks import Beginning
 from kernels.emulator.job_ops import Ops
 from kernels.emulator.library import HostTensor, OpError, OpSignature, Value
@@ -110,6 +111,12 @@ class Pair:
         """The environment variables that both sides read."""
         read = [{name for text in texts for name in _READ.findall(text)} for texts in self._texts]
         return sorted(set.intersection(*read))
+
+    @property
+    def asked(self) -> dict[str, set[int]]:
+        """The numbers that the code of both sides asks the elements of each parameter for."""
+        own, other = (asked_numbers(texts, self.parameters) for texts in self._texts)
+        return {name: own[name] & other[name] for name in own.keys() & other.keys()}
 
     @property
     def types(self) -> list[str]:

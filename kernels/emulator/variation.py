@@ -7,6 +7,7 @@ What shows a difference is made as small as it can be.
 from __future__ import annotations
 
 import copy
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,9 @@ _FEW_CALLS = 2
 _LARGEST_SETTING = 64
 # Elements: each variation of a larger call takes seconds.
 _LARGEST_CALL = 1 << 16
+# Attempts for one that is no other's input, and seconds for all: some ops take one for a call.
+_MOST_FOR_ONE = 4
+_LONGEST = 80.0
 
 
 @dataclass(frozen=True)
@@ -69,23 +73,43 @@ def find_difference(
     shown = _chosen(calls)
     if not shown:
         return None
-    freedom = Freedom(find_preconditions(shown, partial(is_overwritten, pair)), pair.settings)
+    rules = find_preconditions(shown, partial(is_overwritten, pair))
+    rules = rules.with_asked(shown[0].parameters, pair.asked)
+    freedom = Freedom(rules, pair.settings)
     retypings = find_retypings(pair, shown[0])
 
-    def ask(attempt: Attempt) -> Comparison | None:
+    def made(attempt: Attempt) -> Call:
         varied = vary(shown, attempt.index, attempt.edits, freedom)
-        retyped = varied if attempt.retyping is None else retype(varied, attempt.retyping)
-        comparison = compare(pair, retyped)
+        return varied if attempt.retyping is None else retype(varied, attempt.retyping)
+
+    def ask(call: Call) -> Comparison | None:
+        comparison = compare(pair, call)
         counts[comparison.agreement] += 1
         return comparison if comparison.place else None
 
-    kinds = useful_kinds(shown, freedom)
-    for attempt in islice(_attempts(len(shown), kinds, retypings), most):
-        found = ask(attempt)
+    until = time.monotonic() + _LONGEST
+    seen = {_key(call) for call in shown}
+    tried = 0
+    attempts = _attempts(len(shown), useful_kinds(shown, freedom), retypings)
+    for attempt in islice(attempts, _MOST_FOR_ONE * most):
+        call = made(attempt)
+        if _key(call) in seen:
+            continue
+        seen.add(_key(call))
+        found = ask(call)
         if found is not None:
-            smaller = (ask(other) for other in _smaller(attempt))
+            smaller = (ask(made(other)) for other in _smaller(attempt))
             return next(filter(None, smaller), found)
+        tried += 1
+        if tried == most or time.monotonic() > until:
+            break
     return None
+
+
+def _key(call: Call) -> int:
+    """What tells a call from others."""
+    values = tuple(v.array.tobytes() if isinstance(v, HostTensor) else repr(v) for v in call.values)
+    return hash((values, *_types_of(call.values), *call.settings.items()))
 
 
 def useful_kinds(shown: Sequence[Call], freedom: Freedom) -> list[str]:
@@ -102,17 +126,9 @@ def _changes_any(
     for number in range(_TRIALS):
         index = number % len(shown)
         edit = Edit(kind, *chance.integers(0, _MOST_CHOICES, 3).tolist())
-        varied = vary(shown, index, [edit], freedom)
-        pairs = zip(varied.values, shown[index].values, strict=True)
-        if not all(_are_equal(one, other) for one, other in pairs):
+        if _key(vary(shown, index, [edit], freedom)) != _key(shown[index]):
             return True
     return False
-
-
-def _are_equal(one: Value, other: Value) -> bool:
-    if isinstance(one, HostTensor) and isinstance(other, HostTensor):
-        return one.array.tobytes() == other.array.tobytes()
-    return type(one) is type(other) and one == other
 
 
 def _attempts(count: int, kinds: Sequence[str], retypings: Sequence[Retyping]) -> Iterator[Attempt]:

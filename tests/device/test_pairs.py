@@ -182,6 +182,30 @@ def test_no_difference_is_found_where_there_is_none() -> None:
     assert find_difference(pair_of(add), [], 40, counts) is None
 
 
+def test_no_input_is_tried_twice() -> None:
+    asked_of: list[bytes] = []
+
+    def keep(arrays: list[np.ndarray]) -> None:
+        asked_of.append(b"".join(array.tobytes() for array in arrays))
+        add(arrays)
+
+    counts: Counter[str] = Counter()
+    assert find_difference(pair_of(keep), [asked([3, 4, 5])], 40, counts) is None
+    # What is asked before the first variation is what is read at all.
+    tried = asked_of[-40:]
+    assert len(set(tried)) == 40
+    assert counts == {Agreement.AGREES: 40}
+    # Where there are fewer than that, it comes to an end.
+    few = Call("f", _NAMES, [None, HostTensor(np.zeros(1, bool), "bool"), None])
+    nothing = pair_of(lambda arrays: None, lambda arrays: None)
+    assert find_difference(nothing, [few], 40, counts) is None
+
+
+def test_numbers_that_both_sides_ask_for() -> None:
+    texts = [["if (lens[i] == 3 || lens[i] == 4) return;"], ["if (lens[i] != 4) return;"]]
+    assert Pair("f", Written(add), Written(add), texts).asked == {"lens": {4}}
+
+
 def test_the_types_in_which_an_op_takes_its_floats() -> None:
     texts = [["case DataType::FLOAT32: case DataType::FLOAT16:"], ["DataType::FLOAT16, BFLOAT16"]]
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bot.device.mutants import mutants_of
+from kernels.emulator.asked_numbers import asked_numbers
 from kernels.emulator.edits import Edit
 from kernels.emulator.float_rows import find_row_rules
 from kernels.emulator.library import HostTensor
@@ -309,6 +310,36 @@ def test_floats_change_places_and_stay_what_they_are() -> None:
     varied = [vary(shares, 0, [Edit("float", which, 0, 1)], Freedom(rules)) for which in range(3)]
     numbers = np.array([arrays_of(call)[0] for call in varied], np.float32)
     np.testing.assert_array_equal(numbers, np.float32([[0.2, 0.5, 0.3], *[[0.5, 0.2, 0.3]] * 2]))
+
+
+KERNEL = """
+  // other[i] == 9
+  int state = states[row];
+  const int* blocks_now = blocks + row * width;
+  if (state == 3 || states[i + offsets[j]] != 2) return;
+  if (blocks_now[lens[i] / size] == -1 && lens[i] > 7) return;
+  if (scores[i] == 0.5f || unknown == 4) return;
+"""
+
+
+def test_the_numbers_that_code_asks_for() -> None:
+    names = ("states", "blocks", "lens", "scores", "other")
+    assert asked_numbers([KERNEL], names) == {"states": {2, 3}, "blocks": {-1}}
+    assert asked_numbers([], names) == {}
+
+
+def test_a_number_that_no_call_shows_is_given_where_the_code_asks_for_it() -> None:
+    shown = [requests([4, 9, 4], [8, 8, 5])]
+    rules = find_preconditions(shown, lambda call, place: False)
+    rules = rules.with_asked(("a", "b", "c"), {"b": {-1}, "unknown": {3}})
+    assert rules.asked == {1: [-1]}
+    kinds = ("content", "mixture")
+    edits = [Edit(kind, n, n % 3, donor) for kind in kinds for n in range(8) for donor in range(3)]
+    for kind in kinds:
+        chosen = [edit for edit in edits if edit.kind == kind]
+        found = [arrays_of(vary(shown, 0, [edit], Freedom(rules))) for edit in chosen]
+        assert any(-1 in second for _, second in found)
+        assert not any(-1 in first for first, _ in found)
 
 
 def test_edits_that_change_nothing_are_not_tried() -> None:
