@@ -149,6 +149,7 @@ class Bench:
         needs = {event["path"]: event["needs"] for event in built if event["event"] == "test"}
         test = job | {"action": "test", "test": file, "ops": source["ops"], "refusals": {}}
         test |= {"needs": needs.get(file, []), "runtime": runtime["library"]}
+        test |= {"most_cases": 0, "left_out": []}
         test |= {"libraries": {s["library"]: s["ops"] for s in sources if s["library"]}}
         test |= {"events": str(self._folder / "tested.jsonl")}
         path = self._folder / "test.json"
