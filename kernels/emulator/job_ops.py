@@ -38,8 +38,13 @@ def load_library(job: dict[str, Any], *, namesakes: bool) -> Library:
         try:
             library.load_op(op)
         except OSError as error:
-            job["refusals"][op] = f"not loaded: {error}"[:_LONGEST_REASON]
+            job["refusals"][op] = unloaded(error)
     return library
+
+
+def unloaded(error: OSError) -> str:
+    """Why a library cannot be loaded, without where it lies."""
+    return f"not loaded: {str(error).rpartition('.so: ')[2]}"[:_LONGEST_REASON]
 
 
 def load_ops(

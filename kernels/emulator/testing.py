@@ -15,7 +15,7 @@ import numpy as np
 
 from kernels.emulator.discovery import hardware_of
 from kernels.emulator.events import Events
-from kernels.emulator.job_ops import load_library
+from kernels.emulator.job_ops import load_library, unloaded
 from kernels.emulator.library import Library, OpError
 from kernels.emulator.ops_modules import OpsFinder, modules_with_ops
 from kernels.emulator.recording import Recorder
@@ -47,7 +47,15 @@ def run_tests(job: dict[str, Any]) -> None:
         barriers = {op: list(seen) for op in job["ops"]} if seen else {}
         events.write({"event": "end", "barriers": barriers})
         return
-    _run_pytest(job, root, test, events, _prepare_paddle(job, root, test))
+    try:
+        library = _prepare_paddle(job, root, test)
+    except OSError as error:
+        # A source that is changed may need what no source defines any more: that is its failure.
+        failed = {"event": "case", "case": "the whole file", "outcome": "failed", "kind": "device"}
+        events.write({**failed, "why": unloaded(error)})
+        events.write({"event": "end", "barriers": {}})
+        return
+    _run_pytest(job, root, test, events, library)
     events.write({"event": "end", "barriers": SESSION.barriers})
 
 

@@ -66,7 +66,7 @@ def test_why_what_a_test_imports_besides_is_not_there(cache: Path, tmp_path: Pat
     fixture_repo.write_op(tmp_path, unlinked, "unlinked", body, prefix=_DECLARED)
     reasons = {
         "tensor_core": "PTX: wgmma.fence",
-        "unlinked": "not loaded: ",
+        "unlinked": "not loaded: undefined symbol: ",
         "nowhere": "no source that was built registers it",
     }
     for other, why in reasons.items():
@@ -79,6 +79,19 @@ def test_why_what_a_test_imports_besides_is_not_there(cache: Path, tmp_path: Pat
         assert f"op {other}: " in case["why"]
         assert why in case["why"]
         assert case["seconds"] < 60
+
+
+@needs_compiler
+def test_an_op_that_cannot_be_loaded_fails_by_that(cache: Path, tmp_path: Path) -> None:
+    fixture_repo.write_ops(tmp_path, 0, [])
+    unlinked = tmp_path / fixture_repo.OPS / "unlinked.cu"
+    body = "if (threadIdx.x == 0) elsewhere(n);"
+    fixture_repo.write_op(tmp_path, unlinked, "unlinked", body, prefix=_DECLARED)
+    fixture_repo.commit(tmp_path, "head")
+    report = report_of(run_device(cache, "test", "--repo", str(tmp_path), "--format", "json"))
+    [case] = report["tests"]["cases"]
+    assert case["outcome"] == "failed"
+    assert case["why"].startswith("not loaded: undefined symbol: ")
 
 
 def test_which_source_a_name_is_from(tmp_path: Path) -> None:
