@@ -89,12 +89,13 @@ def _build(job: dict[str, Any]) -> None:
         events.write({"event": "test", "path": path, "ops": sorted(ops), "needs": needed})
     helpers = {*job["helpers"], *(source for found in needs.values() for source in found.values())}
     helpers -= set(job["sources"])
-    build_all(
-        with_prefix(workshop, len(helpers)),
-        root,
-        sorted(helpers),
-        lambda build: events.write({"event": "helper", **_plain(build)}),
-    )
+    if helpers:
+        build_all(
+            with_prefix(workshop, len(helpers)),
+            root,
+            sorted(helpers),
+            lambda build: events.write({"event": "helper", **_plain(build)}),
+        )
     events.write({"event": "end"})
 
 
