@@ -175,6 +175,22 @@ def test_the_first_difference_is_made_small() -> None:
     assert not found.call.is_shown
 
 
+@pytest.mark.parametrize("first", [3, 6, 11])
+def test_nothing_is_changed_that_need_not_be(first: int) -> None:
+    def differ(arrays: list[np.ndarray]) -> None:
+        add(arrays)
+        arrays[2][0] += arrays[1].any() * first
+
+    calls = [asked([first, 4, 5]), asked([6, 7, 8, 9])]
+    found = find_difference(pair_of(differ), calls, 300, Counter())
+    assert found is not None
+    lens, flags, out = (v.array for v in found.call.values if isinstance(v, HostTensor))
+    # The smaller call, and what it has beside the flags.
+    assert lens.tolist() == [first, 4, 5]
+    assert out.tolist() == [-5, -5, -5]
+    assert flags.any()
+
+
 def test_no_difference_is_found_where_there_is_none() -> None:
     counts: Counter[str] = Counter()
     assert find_difference(pair_of(add), [asked([3, 4, 5])], 40, counts) is None
@@ -190,11 +206,11 @@ def test_no_input_is_tried_twice() -> None:
         add(arrays)
 
     counts: Counter[str] = Counter()
-    assert find_difference(pair_of(keep), [asked([3, 4, 5])], 40, counts) is None
+    assert find_difference(pair_of(keep), [asked([3, 4, 5])], 100, counts) is None
     # What is asked before the first variation is what is read at all.
-    tried = asked_of[-40:]
-    assert len(set(tried)) == 40
-    assert counts == {Agreement.AGREES: 40}
+    tried = asked_of[-100:]
+    assert len(set(tried)) == 100
+    assert counts == {Agreement.AGREES: 100}
     # Where there are fewer than that, it comes to an end.
     few = Call("f", _NAMES, [None, HostTensor(np.zeros(1, bool), "bool"), None])
     nothing = pair_of(lambda arrays: None, lambda arrays: None)
@@ -223,6 +239,10 @@ def test_the_types_in_which_an_op_takes_its_floats() -> None:
         Retyping((1,), "float16"),
         Retyping((0, 1), "float16"),
     ]
+    # The type that the call has is no other.
+    both = Pair("f", *sides, [texts[0], texts[0]])
+    assert both.types == ["float16", "float32"]
+    assert {retyping.dtype for retyping in find_retypings(both, call)} == {"float16"}
     narrow = Pair("f", sides[0], Written(ignore, ("float32",)), texts)
     assert find_retypings(narrow, call) == []
     # Of copies only those are known that tests show.

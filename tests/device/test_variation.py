@@ -239,7 +239,7 @@ def test_what_one_request_gives_another_one_gets() -> None:
     assert arrays_of(vary(shown, 0, [Edit("transfer", 0, 2, 1)], free)) == [[4, 1, 5]]
     assert arrays_of(vary(shown, 0, [Edit("transfer", 1, 2, 1)], free)) == [[4, 6, 0]]
     assert arrays_of(vary(shown, 0, [Edit("transfer", 0, 1, 2)], free)) == [[4, 0, 6]]
-    assert arrays_of(vary(shown, 0, [Edit("transfer", 1, 2, 2)], free)) == [[4, 0, 6]]
+    assert arrays_of(vary(shown, 0, [Edit("transfer", 0, 0, 0)], free)) == [[4, 0, 6]]
     narrow = Freedom(Preconditions(ranges={0: (0, 6)}))
     assert arrays_of(vary(shown, 0, [Edit("transfer", 1, 2, 0)], narrow)) == [[4, 0, 6]]
 
@@ -279,7 +279,7 @@ def floats(rows: list[list[float]], dtype: str = "float32") -> Call:
     ("rows", "wanted"),
     [
         ([[3.0, 2.0, 1.0], [5.0, 5.0, 0.0]], {"descending"}),
-        ([[1.0, 2.0, 3.0]], {"ascending"}),
+        ([[1.0, 2.0, 2.0, 3.0]], {"ascending"}),
         ([[0.5, 0.2, 0.3], [0.25, 0.75, 0.0]], {"shares"}),
         ([[0.5, 0.2, 0.4]], set()),
         ([[0.75, 0.25, 0.0], [0.5, 0.5, 0.0]], {"descending", "shares"}),
@@ -319,12 +319,14 @@ KERNEL = """
   if (state == 3 || states[i + offsets[j]] != 2) return;
   if (blocks_now[lens[i] / size] == -1 && lens[i] > 7) return;
   if (scores[i] == 0.5f || unknown == 4) return;
+  other = lens[row];
+  if (other == 6) return;
 """
 
 
 def test_the_numbers_that_code_asks_for() -> None:
     names = ("states", "blocks", "lens", "scores", "other")
-    assert asked_numbers([KERNEL], names) == {"states": {2, 3}, "blocks": {-1}}
+    assert asked_numbers([KERNEL], names) == {"states": {2, 3}, "blocks": {-1}, "other": {6}}
     assert asked_numbers([], names) == {}
 
 
