@@ -95,7 +95,7 @@ def test_an_op_that_cannot_be_loaded_fails_by_that(cache: Path, tmp_path: Path) 
 
 
 def test_which_source_a_name_is_from(tmp_path: Path) -> None:
-    fixture_repo.write_ops(tmp_path, 0, ["mirror"])
+    fixture_repo.write_ops(tmp_path, 0, ["mirror", "keep"])
     gpu = tmp_path / fixture_repo.OPS
     other = tmp_path / "custom_ops/a_xpu_ops/mirror.cu"
     other.parent.mkdir()
