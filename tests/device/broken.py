@@ -195,17 +195,8 @@ ALL = (
     ),
     Broken(_RUNS_OF_FILES, "sorted(cases), attempt)", "[], attempt)", _DEATHS),
     Broken(_RUNS_OF_FILES, "_MOST_DEATHS = 4", "_MOST_DEATHS = 1", _DEATHS),
-    Broken(
-        _RUNS_OF_FILES,
-        "errors += [error] if error is not None else []",
-        "errors = [error] if error else []",
-        _DEATHS,
-    ),
     Broken(_RUNS_OF_FILES, " on (?:unknown )?address.*", " on address.*", _SAID),
     Broken(_RUNS_OF_FILES, "(.+?)(?:", "(\\S+?)(?:", _SAID),
-    Broken(
-        _ACTIONS, "for error in result.sanitizers}", "for error in result.sanitizers[:1]}", _DEATHS
-    ),
     Broken(
         _SHARED_MEMORY, "return _read_as_others(text, arrays)", "return text", "test_rewrite.py"
     ),
@@ -217,7 +208,6 @@ ALL = (
         '"differs"',
         _STATE,
     ),
-    Broken(_ACTIONS, "{fact.op for fact in told}", "known | {fact.op for fact in told}", _STATE),
     Broken(_ROW_IDS, "len(wanted) == len(old)", "True", _LENGTHS),
     Broken(_ROW_IDS, "len(np.unique(wanted)) > 1", "True", _LENGTHS),
     Broken(_ROW_IDS, "(ids[: len(wanted)] == wanted).all()", "True", _LENGTHS),
