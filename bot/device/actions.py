@@ -84,19 +84,15 @@ class _Run:
         self._tick = tick
         self._sources = self._chosen_sources()
         write_tree(self._change.head, workspace.side(HEAD))
-        self._head = self._build(HEAD, self._sources)
+        self._base = None if request.alone else self._build_base()
+        self._head = self._build(HEAD, self._sources, helpers=self._helpers_of_base())
         self._witness = Witness(self._change, self._head, request.command)
-        self._base: SideBuild | None = None
         self._siblings: list[SiblingResult] = []
         self._comparisons: list[Comparison] = []
         # The recorded calls, and the ops whose results on them are known to differ from base's.
         self._calls = workspace.folder
         self._told: set[str] = set()
         self._results: dict[tuple[Hashable, str], FileResult] = {}
-        if not request.alone:
-            write_tree(self._change.base, workspace.side(BASE))
-            paths = set(self._change.base.paths())
-            self._base = self._build(BASE, [path for path in self._base_sources() if path in paths])
 
     def _chosen_sources(self) -> list[str]:
         """The sources that `--paths` names; without it the changed ones, or all of a head alone."""
@@ -131,11 +127,28 @@ class _Run:
                 names.append(before)
         return names
 
-    def _build(self, side: str, sources: Sequence[str], variant: str = "plain") -> SideBuild:
+    def _build_base(self) -> SideBuild:
+        write_tree(self._change.base, self._workspace.side(BASE))
+        paths = set(self._change.base.paths())
+        return self._build(BASE, [path for path in self._base_sources() if path in paths])
+
+    def _helpers_of_base(self) -> list[str]:
+        """What base's tests need besides, as it is on the head: they judge that too."""
+        helpers = () if self._base is None else self._base.helpers
+        paths = set(self._change.head.paths())
+        return [helper.path for helper in helpers if helper.path in paths]
+
+    def _build(self, side: str, sources: Sequence[str], helpers: Sequence[str] = ()) -> SideBuild:
+        self._tick(f"{side}: {len(sources)}")
+        return build_side(self._workspace, side, sources, helpers=helpers)
+
+    def _build_as(self, side: str, plain: SideBuild, variant: str) -> SideBuild:
+        """The sources of a side in another variant, for the tests of the plain one; what tests need
+        besides stays as it is."""
+        sources = [source.path for source in plain.sources if source.library]
         self._tick(f"{side}: {len(sources)} {variant}")
-        # Other variants run the tests of the plain one.
-        with_tests = variant == "plain"
-        return build_side(self._workspace, side, sources, variant, with_tests=with_tests)
+        build = build_side(self._workspace, side, sources, variant, with_tests=False)
+        return replace(build, helpers=plain.helpers)
 
     def report(self) -> DeviceReport:
         """The whole run."""
@@ -186,7 +199,7 @@ class _Run:
     ) -> list[FileResult]:
         plan = TestPlan(
             self._workspace,
-            tests.root,
+            tests,
             build,
             label,
             seed,
@@ -259,10 +272,10 @@ class _Run:
         self._comparisons += comparisons.with_copies(self._siblings)
         errors = self._sanitized(HEAD, tests.tests)
         self._comparisons += comparisons.with_tests("sanitizers", errors, tests.tests)
-        wrong = [result.file for result in errors if result.sanitizer]
+        wrong = [result.file for result in errors if result.sanitizers]
         if self._base is not None and wrong:
-            found = [result.sanitizer for result in self._sanitized(BASE, wrong)]
-            known_errors = {error.text for error in found if error is not None}
+            found = self._sanitized(BASE, wrong)
+            known_errors = {error.text for result in found for error in result.sanitizers}
         facts += observations.sanitizer_errors(self._witness, errors, known_errors)
         return facts
 
@@ -279,8 +292,7 @@ class _Run:
         """The test files that judge, on what the sanitizers watch of a side."""
         plain = self._head if side == HEAD else self._base
         assert plain is not None
-        sources = [source.path for source in plain.sources if source.library]
-        build = self._build(side, sources, "sanitized")
+        build = self._build_as(side, plain, "sanitized")
         tests = self._base or self._head
         chosen = {file: tests.tests[file] for file in files}
         return self._run_some(build, tests, chosen, f"sanitized-{side}")
@@ -301,8 +313,9 @@ class _Run:
         if against and promises_same_results(self._change.pull):
             changed = [event for event in events if event["event"] == "changed"]
             kind = ObservationKind.CHANGED_RESULT
-            facts += observations.replayed(self._witness, kind, changed, known)
-            self._told = known | {str(event["op"]) for event in changed}
+            told = observations.replayed(self._witness, kind, changed, known)
+            self._told = {fact.op for fact in told}
+            facts += told
         return facts
 
     def _vary_against_base(self) -> list[DeviceObservation]:
@@ -406,8 +419,7 @@ class _Run:
         return list(run_job(job, folder, _REPLAY_SILENCE).events)
 
     def _cover(self) -> tuple[CoveredLines, ...]:
-        sources = [source.path for source in self._head.sources if source.library]
-        build = self._build(HEAD, sources, "covered")
+        build = self._build_as(HEAD, self._head, "covered")
         self._run(build, self._base or self._head, "covered")
         return covered_lines(self._workspace, build)
 

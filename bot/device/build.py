@@ -22,9 +22,11 @@ def build_side(
     label: str = "build",
     *,
     with_tests: bool = True,
+    helpers: Sequence[str] = (),
 ) -> SideBuild:
     """Build the sources of `side`, and find the tests that import their ops unless nobody asks.
 
+    Sources of what these tests import besides are built too, and `helpers`, but for the report.
     Raises `UserError` where this machine has no compiler.
     """
     root = workspace.side(side)
@@ -37,6 +39,7 @@ def build_side(
         "caches": [str(workspace.cache)],
         "variant": variant,
         "with_tests": with_tests,
+        "helpers": list(helpers),
     }
     result = run_job(job, folder, _SILENCE)
     if result.of("no-compiler"):
@@ -47,7 +50,7 @@ def build_side(
     # A source that ended the compilation of all is the first that is missing.
     why = "" if result.finished else _end_of(result)
     builds += [SourceBuild(path, "", why, (), False) for path in sources if path not in built]
-    for event in (*result.of("runtime"), *result.of("source")):
+    for event in (*result.of("runtime"), *result.of("source"), *result.of("helper")):
         if event["compiled_now"] and variant != "covered":
             workspace.keep(Path(event["library"]))
     if variant != "covered":
@@ -55,8 +58,12 @@ def build_side(
             for path in (folder / "out").glob(pattern):
                 workspace.keep(path)
     tests = {event["path"]: tuple(event["ops"]) for event in result.of("test")}
+    needs = {event["path"]: tuple(event["needs"]) for event in result.of("test")}
+    built_helpers = tuple(_source_build(event) for event in result.of("helper"))
     compiler = result.of("compiler")[0]["version"]
-    return SideBuild(side, root, compiler, runtime, variant, tuple(builds), tests)
+    return SideBuild(
+        side, root, compiler, runtime, variant, tuple(builds), tests, built_helpers, needs
+    )
 
 
 def _runtime(result: JobResult) -> str:

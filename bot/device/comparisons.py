@@ -18,7 +18,7 @@ def with_tests(
     failed: Counter[str] = Counter()
     for result in results:
         run = [case for case in result.cases if case.outcome != NOT_RUN]
-        wrong = sum(case.outcome == FAILED for case in run) or int(result.sanitizer is not None)
+        wrong = sum(case.outcome == FAILED for case in run) or len(result.sanitizers)
         for op in tests.get(result.file, ()):
             cases[op] += len(run)
             failed[op] += wrong

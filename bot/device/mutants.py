@@ -118,7 +118,7 @@ def judge(
             return MutantResult(mutant.path, mutant.line, mutant.before, mutant.after, "not-built")
         build = _with_library(head, mutant.path, library)
         label = f"mutant-{Path(mutant.path).stem}-{number}"
-        plan = TestPlan(workspace, tests.root, build, label, longest=longest)
+        plan = TestPlan(workspace, tests, build, label, longest=longest)
         outcome = "noticed" if _is_noticed(plan, tests, mutant.path, before) else "unnoticed"
         return MutantResult(mutant.path, mutant.line, mutant.before, mutant.after, outcome)
 

@@ -186,7 +186,8 @@ def barriers(
     facts: dict[str, DeviceObservation] = {}
     for result in results:
         for op, texts in result.barriers.items():
-            if op in known or op in facts:
+            # What a test needs besides is not asked about.
+            if op in known or op in facts or not witness.build.source_of([op]):
                 continue
             facts[op] = witness.observe(ObservationKind.BARRIER, [op], result.file, texts[0])
     return list(facts.values())
@@ -198,14 +199,14 @@ def sanitizer_errors(
     """Errors of sanitizers, each once, but for those that base has too."""
     facts: dict[str, DeviceObservation] = {}
     for result in results:
-        error = result.sanitizer
-        if error is None or error.text in known or error.text in facts:
-            continue
-        at = (error.path, error.line) if error.path else None
         ops = witness.build.tests.get(result.file, ())
-        facts[error.text] = witness.observe(
-            ObservationKind.SANITIZER, ops, result.file, error.text, at=at
-        )
+        for error in result.sanitizers:
+            if error.text in known or error.text in facts:
+                continue
+            at = (error.path, error.line) if error.path else None
+            facts[error.text] = witness.observe(
+                ObservationKind.SANITIZER, ops, result.file, error.text, at=at
+            )
     return list(facts.values())
 
 

@@ -19,8 +19,9 @@ from checks.core.observation import DeviceObservation, ObservationKind
 COPIES = "copies"
 AGREES, DIFFERS, NOT_COMPARED = "agrees", "differs", "not-compared"
 _SILENCE = 120.0
-# Inputs made of those that tests show; each costs some milliseconds.
-VARIATIONS = 300
+# Inputs made of those that tests show; each costs some milliseconds. Of those that a change
+# promises to leave the results of there is nothing else to go by.
+VARIATIONS, PROMISED = 300, 900
 # A process that dies is started again without the call that it died of, so often.
 _MOST_DEATHS = 4
 
@@ -36,6 +37,7 @@ class SiblingPlan:
     copies: SideBuild
     calls: Path
     copy_label: str = COPIES
+    variations: int = VARIATIONS
 
 
 def compare_all(
@@ -57,7 +59,7 @@ def _compare(plan: SiblingPlan, item: OpCopy) -> SiblingResult:
     if refusal:
         return SiblingResult(item.op, item.path, refusal)
     left_out: list[str] = []
-    variations, apart = VARIATIONS, False
+    variations, apart = plan.variations, False
     deaths = 0
     while True:
         result = _run(plan, item, left_out, deaths, variations, apart=apart)
@@ -168,7 +170,8 @@ def with_base(
             if source.library and source.library not in same and before:
                 others = (other.path for other in sources if other.path != before)
                 ops.append(OpCopy(op, before, tuple(others)))
-    return compare_all(SiblingPlan(workspace, head.name, head, base, calls, ""), ops, tick)
+    plan = SiblingPlan(workspace, head.name, head, base, calls, "", PROMISED)
+    return compare_all(plan, ops, tick)
 
 
 def parted(

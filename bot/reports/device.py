@@ -93,7 +93,10 @@ def _data(report: DeviceReport) -> dict[str, Any]:
                 if not source.is_ready
             ],
             "ops": {source.path: list(source.ops) for source in build.sources},
-            "compiled_now": [source.path for source in build.sources if source.compiled_now],
+            "for_tests": [source.path for source in build.helpers if source.is_ready],
+            "compiled_now": [
+                source.path for source in (*build.sources, *build.helpers) if source.compiled_now
+            ],
         },
         "tests": {
             "passed": counts[PASSED],

@@ -39,7 +39,10 @@ class SourceBuild:
 
 @dataclass(frozen=True, slots=True)
 class SideBuild:
-    """What was built of one side. `tests` are the ops that each test file imports."""
+    """What was built of one side. `tests` are the ops that each test file imports.
+
+    `helpers` are sources that nobody asked for, of what tests import besides: `needs` by test file.
+    """
 
     name: str
     root: Path
@@ -48,12 +51,18 @@ class SideBuild:
     variant: str
     sources: tuple[SourceBuild, ...]
     tests: Mapping[str, tuple[str, ...]]
+    helpers: tuple[SourceBuild, ...] = ()
+    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def _all(self) -> tuple[SourceBuild, ...]:
+        return (*self.sources, *self.helpers)
 
     @property
     def libraries(self) -> dict[str, list[str]]:
         """The ops of each library, by its path."""
         ops: dict[str, list[str]] = {}
-        for source in self.sources:
+        for source in self._all:
             if source.library:
                 ops.setdefault(source.library, []).extend(source.ops)
         return ops
@@ -61,7 +70,7 @@ class SideBuild:
     @property
     def modules(self) -> dict[str, str]:
         """The library of each Python module, or nothing where it was not built."""
-        return {name: source.library for source in self.sources for name in source.modules}
+        return {name: source.library for source in self._all for name in source.modules}
 
     @property
     def module_libraries(self) -> list[str]:
@@ -72,7 +81,7 @@ class SideBuild:
     def refusals(self) -> dict[str, str]:
         """Why an op or a module is not there."""
         reasons = {}
-        for source in self.sources:
+        for source in self._all:
             if not source.is_ready:
                 names = (*source.ops, *source.modules)
                 reasons.update(dict.fromkeys(names, source.refusal))

@@ -21,6 +21,7 @@ from kernels.emulator.discovery import hardware_of, tests_of
 from kernels.emulator.events import Events
 from kernels.emulator.extensions import extensions_of
 from kernels.emulator.importers import tests_of_extensions
+from kernels.emulator.needs import needs_of
 from kernels.emulator.prefix import with_prefix
 from kernels.emulator.toolchain import NoCompiler, Toolchain, Variant, find_toolchain
 from kernels.emulator.wrappers import wrappers_of
@@ -57,7 +58,8 @@ def main() -> None:
 def _build(job: dict[str, Any]) -> None:
     """Tell of the runtime's library, of each source's, and of the tests that import their ops.
 
-    The tests only where the job wants them: every file of the repository is read for that.
+    The tests only where the job wants them: every file of the repository is read for that. What
+    they need besides is built as well, and so are the job's `helpers`.
     """
     events = Events(Path(job["events"]))
     try:
@@ -80,9 +82,20 @@ def _build(job: dict[str, Any]) -> None:
         lambda build: events.write({"event": "source", **_plain(build)}),
         lambda member: events.write({"event": "member", "path": member.source}),
     )
-    if job["with_tests"]:
-        for path, names in _tests(root, builds).items():
-            events.write({"event": "test", "path": path, "ops": sorted(names)})
+    tests = _tests(root, builds) if job["with_tests"] else {}
+    needs = needs_of(root, tests)
+    for path, ops in tests.items():
+        needed = sorted(needs.get(path, ()))
+        events.write({"event": "test", "path": path, "ops": sorted(ops), "needs": needed})
+    helpers = {*job["helpers"], *(source for found in needs.values() for source in found.values())}
+    helpers -= set(job["sources"])
+    if helpers:
+        build_all(
+            with_prefix(workshop, len(helpers)),
+            root,
+            sorted(helpers),
+            lambda build: events.write({"event": "helper", **_plain(build)}),
+        )
     events.write({"event": "end"})
 
 

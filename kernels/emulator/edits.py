@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kernels.emulator.float_rows import float_rows
 from kernels.emulator.library import HostTensor, Value
 from kernels.emulator.limits import largest
 from kernels.emulator.preconditions import Preconditions, is_of_requests
@@ -15,6 +16,10 @@ from kernels.emulator.readings import number_of_requests
 from kernels.emulator.replaying import FLOATS, as_float
 from kernels.emulator.standins.paddle.small_floats import to_bits
 
+# Where nothing is known of a tensor's numbers.
+_ANY = (-np.inf, np.inf)
+# What a number becomes beside another.
+_BESIDE = (0, 0, 1, -1)
 # Different numbers of a mixture.
 _FEW = 3
 
@@ -104,6 +109,38 @@ def _make_idle(values: list[Value], sources: Sources, edit: Edit) -> None:
             array[edit.place % array.size] = 0
 
 
+def _meet(values: list[Value], sources: Sources, edit: Edit) -> None:
+    """One number of a request becomes another one that it has, or a plain number, or one beside
+    that: where they are compared it is decided so."""
+    places = _free(values, sources.rules)
+    if not places:
+        return
+    which, chosen = divmod(edit.choice, len(places))
+    place = places[chosen]
+    array = _integers(values, place)
+    request = edit.place % array.size
+    known = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
+    known += [int(_integers(values, other)[request]) for other in places if other != place]
+    if known:
+        number = known[which % len(known)] + _BESIDE[edit.donor % len(_BESIDE)]
+        if _fitting(np.array([number]), sources.rules, place).size:
+            array[request] = number
+
+
+def _transfer(values: list[Value], sources: Sources, edit: Edit) -> None:
+    """One request gets one of what another one has, or all of it: together they have as much."""
+    places = _free(values, sources.rules)
+    if not places:
+        return
+    which, chosen = divmod(edit.choice, len(places))
+    array = _integers(values, places[chosen])
+    giving, taking = edit.place % array.size, edit.donor % array.size
+    number = array[giving] if which % 2 else min(1, array[giving])
+    after = array[[giving, taking]] + [-number, number]
+    if giving != taking and _fitting(after, sources.rules, places[chosen]).size == len(after):
+        array[[giving, taking]] = after
+
+
 def _set_content(values: list[Value], sources: Sources, edit: Edit) -> None:
     """One of a tensor's integers becomes one of any tensor's that lies in what calls show there: a
     token that is sought is found, one that is known is another."""
@@ -112,7 +149,10 @@ def _set_content(values: list[Value], sources: Sources, edit: Edit) -> None:
         return
     which, chosen = divmod(edit.choice, len(places))
     place = places[chosen]
+    asked = sources.rules.asked.get(place, ())
     given = _integers(values, places[which % len(places)])
+    if asked and which % 2:
+        given = np.array(asked)
     fitting = _fitting(given, sources.rules, place)
     if fitting.size:
         array = _integers(values, place)
@@ -130,7 +170,7 @@ def _mix(values: list[Value], sources: Sources, edit: Edit) -> None:
     few = pool[np.arange(edit.place, edit.place + _FEW) % pool.size]
     chance = np.random.default_rng(edit.donor)
     for number, place in enumerate(places):
-        fitting = _fitting(few, rules, place)
+        fitting = _fitting(np.append(few, rules.asked.get(place, few)), rules, place)
         if not edit.choice >> number & 1 or not fitting.size:
             continue
         array = _integers(values, place)
@@ -139,6 +179,28 @@ def _mix(values: list[Value], sources: Sources, edit: Edit) -> None:
         # What must not have equal numbers keeps its own, and the others do not.
         if not rules.hold(values):
             array[:] = before
+
+
+def _set_float(values: list[Value], sources: Sources, edit: Edit) -> None:
+    """Two floats of a row change places, or one becomes the other, or what a call shows there: what
+    is the largest, or the first that is enough, is another."""
+    places = [place for place in range(len(values)) if float_rows(values[place]) is not None]
+    if not places:
+        return
+    which, chosen = divmod(edit.choice, len(places))
+    rows, shown = (float_rows(given[places[chosen]]) for given in (values, sources.donor))
+    if rows is None:
+        return
+    line, first = divmod(edit.place, rows.shape[1])
+    row = rows[line % len(rows)]
+    second = edit.donor % len(row)
+    match which % 3:
+        case 0:
+            row[[first, second]] = row[[second, first]]
+        case 1:
+            row[first] = row[second]
+        case _ if shown is not None and shown.dtype == rows.dtype:
+            row[first] = shown.flat[edit.donor % shown.size]
 
 
 def _turn_flag(values: list[Value], sources: Sources, edit: Edit) -> None:
@@ -174,8 +236,11 @@ EDITS: dict[str, Callable[[list[Value], Sources, Edit], None]] = {
     "row": _exchange_row,
     "length": _set_length,
     "idle": _make_idle,
+    "meet": _meet,
+    "transfer": _transfer,
     "content": _set_content,
     "mixture": _mix,
+    "float": _set_float,
     "flag": _turn_flag,
     "number": _exchange_number,
 }
@@ -208,9 +273,10 @@ def _with_contents(values: Sequence[Value], rules: Preconditions) -> list[int]:
 
 
 def _fitting(numbers: np.ndarray, rules: Preconditions, place: int) -> np.ndarray:
-    """Those numbers that lie in what calls show of a tensor."""
-    lowest, highest = rules.ranges[place]
-    return numbers[(numbers >= lowest) & (numbers <= highest)]
+    """Those numbers that lie in what calls show of a tensor, or that the op asks it for."""
+    lowest, highest = rules.ranges.get(place, _ANY)
+    is_asked = np.isin(numbers, rules.asked.get(place, ()))
+    return numbers[is_asked | ((numbers >= lowest) & (numbers <= highest))]
 
 
 def _free(values: Sequence[Value], rules: Preconditions) -> list[int]:

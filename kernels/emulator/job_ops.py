@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 from kernels.emulator.library import Library, OpSignature, Value
 
+_LONGEST_REASON = 300
+
 
 class Ops(Protocol):
     """What has ops that can be called."""
@@ -26,9 +28,23 @@ class Ops(Protocol):
 
 
 def load_library(job: dict[str, Any], *, namesakes: bool) -> Library:
-    """The libraries that a job names, those that register its ops."""
+    """The libraries that a job names, those that register its ops.
+
+    Why an op that it needs besides cannot be loaded is another of its `refusals`.
+    """
     libraries = {Path(path): set(names) for path, names in job["libraries"].items()}
-    return Library(Path(job["runtime"]), libraries, set(job["ops"]), namesakes=namesakes)
+    library = Library(Path(job["runtime"]), libraries, set(job["ops"]), namesakes=namesakes)
+    for op in job["needs"]:
+        try:
+            library.load_op(op)
+        except OSError as error:
+            job["refusals"][op] = unloaded(error)
+    return library
+
+
+def unloaded(error: OSError) -> str:
+    """Why a library cannot be loaded, without where it lies."""
+    return f"not loaded: {str(error).rpartition('.so: ')[2]}"[:_LONGEST_REASON]
 
 
 def load_ops(

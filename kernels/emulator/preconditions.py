@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from kernels.emulator.float_rows import RowRule, find_row_rules
 from kernels.emulator.library import HostTensor, Value
 from kernels.emulator.limits import Limit, find_limits
 from kernels.emulator.prefix_sums import PrefixSum, find_prefix_sums
 from kernels.emulator.readings import number_of_requests
 from kernels.emulator.recording import Call
 from kernels.emulator.relations import Relation, find_relations
+from kernels.emulator.row_ids import RowIds, find_row_ids
 
 # Different numbers of requests that show something.
 _LEAST = 3
@@ -23,19 +25,31 @@ _DERIVED = ("cu_", "offset", "batch_id", "index", "cumsum")
 
 @dataclass(frozen=True)
 class Preconditions:
-    """What holds in all calls: `sums` are made again where a number changes, the rest forbids it.
+    """What holds in all calls: `sums` and `ids` are made again where a number changes, the rest
+    forbids it.
 
     `ranges` are the smallest and largest number of each tensor of integers. `derived` are tensors
     that are worked out from others in a way that nobody knows, `bound` those that they may be
-    worked out from.
+    worked out from. `asked` are numbers that a tensor may have though no call shows it.
     """
 
     sums: Sequence[PrefixSum] = ()
+    ids: Sequence[RowIds] = ()
+    rows: Sequence[RowRule] = ()
     relations: Sequence[Relation] = ()
     limits: Sequence[Limit] = ()
     ranges: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     derived: Collection[int] = ()
     bound: Collection[int] = ()
+    asked: Mapping[int, Sequence[int]] = field(default_factory=dict)
+
+    def with_asked(
+        self, parameters: Sequence[str], numbers: Mapping[str, Collection[int]]
+    ) -> Preconditions:
+        """The same, with the numbers that the op's code asks its parameters for."""
+        places = [place for place in self.ranges if place < len(parameters)]
+        asked = {place: sorted(numbers.get(parameters[place], ())) for place in places}
+        return replace(self, asked={place: found for place, found in asked.items() if found})
 
     @property
     def kept(self) -> set[int]:
@@ -44,8 +58,9 @@ class Preconditions:
 
     def hold(self, values: Sequence[Value]) -> bool:
         """Whether a caller may give this."""
-        return all(relation.holds(values) for relation in self.relations) and all(
-            limit.holds(values) for limit in self.limits
+        rules: Sequence[Relation | Limit | RowRule] = (*self.relations, *self.limits, *self.rows)
+        return all(rule.holds(values) for rule in rules) and all(
+            found.is_in(values) for found in self.ids
         )
 
 
@@ -62,13 +77,16 @@ def find_preconditions(
     ends = (calls[0], calls[-1])
     written = {place for place in marked if all(is_overwritten(call, place) for call in ends)}
     sums = [found for found in find_prefix_sums(calls) if found.sums not in written]
-    known = {found.sums for found in sums} | written
+    ids = find_row_ids(calls, [place for place in marked if place not in written])
+    known = {found.sums for found in sums} | {found.ids for found in ids} | written
     # What is made again needs no watching, and what is overwritten none either.
     relations = [found for found in find_relations(calls) if not known & set(found.places)]
     rows = [place for place in tensors if is_of_requests(first.values, place)]
     derived = [place for place in marked if place not in known]
     return Preconditions(
         sums,
+        ids,
+        find_row_rules(calls),
         relations,
         find_limits(calls, [place for place in rows if place not in known]),
         {place: _range(calls, place) for place in tensors if place not in known},

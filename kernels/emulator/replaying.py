@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kernels.emulator.events import Events
+from kernels.emulator.forks import Beginning
 from kernels.emulator.job_ops import Ops, load_ops
 from kernels.emulator.library import HostTensor, MissingPart, OpError, Value
 from kernels.emulator.recording import Call, load_call
@@ -35,29 +36,36 @@ class Outcome:
     is_missing: bool = False
 
 
+_DIED = Outcome([], "the process died")
+
+
 def run_replay(job: dict[str, Any]) -> None:
     """Make each call of `job["calls"]` under the schedules of `job["seeds"]`.
 
     The first schedule's outcome is compared with the others', and with the file of the same name in
     `job["against"]` where there is one and the op still takes what it took when the call was
-    recorded; it is written to `job["results"]`.
+    recorded; it is written to `job["results"]`. What an op keeps from call to call is as if each
+    was the first.
     """
     events = Events(Path(job["events"]))
     library = load_ops(job["runtime"], job["libraries"], job["modules"], set(job["ops"]))
     known = library.ops()
     results = Path(job["results"])
     results.mkdir(parents=True, exist_ok=True)
+    beginning = Beginning(lambda asked: make_call(library, *asked))
     for path in sorted(Path(job["calls"]).glob("*.npz")):
         call = load_call(path)
         op = call.op
         if op not in known:
             continue
         events.write({"event": "call", "op": op, "call": path.name})
-        first = make_call(library, call, job["seeds"][0])
+        seeds = job["seeds"]
+        first = beginning.ask((call, seeds[0])) or _DIED
         _save(results / path.name, first)
-        for seed in job["seeds"][1:]:
-            other = make_call(library, call, seed)
-            difference = compare(first, other, job["seeds"][0], seed)
+        for seed in seeds[1:] if first is not _DIED else ():
+            if not compare(first, make_call(library, call, seed), seeds[0], seed):
+                continue
+            difference = compare(first, beginning.ask((call, seed)) or _DIED, seeds[0], seed)
             if difference:
                 events.write(_event("race", call, difference, seed, path.name))
                 break

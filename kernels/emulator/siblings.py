@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
+from kernels.emulator.asked_numbers import asked_numbers
+from kernels.emulator.forks import Beginning
 from kernels.emulator.job_ops import Ops
 from kernels.emulator.library import HostTensor, OpError, OpSignature, Value
 from kernels.emulator.readings import (
@@ -60,6 +62,24 @@ class Comparison:
     got: str = ""
 
 
+_Run = Callable[[int, Call, Sequence[Value], int], dict[str, HostTensor]]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What both sides gave, by name: the op's own results; where they differ, with the place and
+    both values; and what is not the same each time."""
+
+    results: Mapping[str, HostTensor]
+    found: Mapping[str, tuple[str, str, str]]
+    unsure: Collection[str]
+
+    @property
+    def sure(self) -> list[tuple[str, str, str]]:
+        """The differences that show themselves each time."""
+        return [self.found[name] for name in self.found if name not in self.unsure]
+
+
 # A tensor's type, and its number of dimensions as far as that counts.
 _Form = tuple[str, int]
 
@@ -79,6 +99,7 @@ class Pair:
         self._texts = texts
         self._forms: tuple[dict[str, set[_Form]], ...] = ({}, {})
         self._readings: tuple[list[TakenOnce | TakenByEach], ...] | None = None
+        self._beginning = Beginning(lambda asked: self._run(*asked))
 
     @property
     def parameters(self) -> set[str]:
@@ -90,6 +111,12 @@ class Pair:
         """The environment variables that both sides read."""
         read = [{name for text in texts for name in _READ.findall(text)} for texts in self._texts]
         return sorted(set.intersection(*read))
+
+    @property
+    def asked(self) -> dict[str, set[int]]:
+        """The numbers that the code of both sides asks the elements of each parameter for."""
+        own, other = (asked_numbers(texts, self.parameters) for texts in self._texts)
+        return {name: own[name] & other[name] for name in own.keys() & other.keys()}
 
     @property
     def types(self) -> list[str]:
@@ -145,30 +172,37 @@ class Pair:
         """The call on both sides: the first tensor that both have and that differs."""
         try:
             values = [self._arranged(number, call) for number in (0, 1)]
-            own, other = (self._run(number, call, values[number], _SEEDS[0]) for number in (0, 1))
-            # What one side takes once and the other for each request has two shapes.
-            own_alone = {name for item in self._taken(0) for name in (item.name, item.count)}
-            names = [name for name in own if name in other and name not in own_alone]
-            if not names:
-                raise NotComparable("no result is given back by both")
-            found = {}
-            for name in names:
-                difference = _difference(name, own[name], other[name])
-                if difference is not None:
-                    found[name] = difference
-            if not found:
-                return Comparison(call, Agreement.AGREES)
-            # Only a difference has to be sure: that each side alone is of one mind.
-            unsure: set[str] = set()
-            for number, result in enumerate((own, other)):
-                unsure |= self._unstable(number, call, values[number], result)
-            sure = [found[name] for name in found if name not in unsure]
-            if not sure:
-                return self._agreement_without(unsure, call, values[0], own, names)
+            seen = self._look(call, values, self._run)
+            if seen.found and not seen.sure:
+                # What an op keeps from call to call, the state of random numbers, is then the same.
+                seen = self._look(call, values, self._run_from_beginning)
+            if seen.found and not seen.sure:
+                return self._agreement_without(seen, call, values[0])
         except NotComparable as error:
             return Comparison(call, Agreement.NOT_COMPARED, str(error))
-        place, got, expected = sure[0]
+        if not seen.found:
+            return Comparison(call, Agreement.AGREES)
+        place, got, expected = seen.sure[0]
         return Comparison(call, Agreement.DIFFERS, "", place, expected, got)
+
+    def _look(self, call: Call, values: Sequence[Sequence[Value]], run: _Run) -> _Seen:
+        """What the sides give, and where they differ. Raises `NotComparable`."""
+        own, other = (run(number, call, values[number], _SEEDS[0]) for number in (0, 1))
+        # What one side takes once and the other for each request has two shapes.
+        own_alone = {name for item in self._taken(0) for name in (item.name, item.count)}
+        names = [name for name in own if name in other and name not in own_alone]
+        if not names:
+            raise NotComparable("no result is given back by both")
+        found = {}
+        for name in names:
+            difference = _difference(name, own[name], other[name])
+            if difference is not None:
+                found[name] = difference
+        # Only a difference has to be sure: that each side alone is of one mind.
+        unsure: set[str] = set()
+        for number, result in enumerate((own, other)) if found else ():
+            unsure |= self._unstable(number, call, values[number], result, run)
+        return _Seen({name: own[name] for name in names}, found, unsure)
 
     def gives_result(self, number: int, call: Call) -> bool:
         """Whether a side takes the call."""
@@ -178,25 +212,18 @@ class Pair:
             return False
         return True
 
-    def _agreement_without(
-        self,
-        unsure: set[str],
-        call: Call,
-        values: Sequence[Value],
-        own: Mapping[str, HostTensor],
-        names: Sequence[str],
-    ) -> Comparison:
+    def _agreement_without(self, seen: _Seen, call: Call, values: Sequence[Value]) -> Comparison:
         """Both agree in all that is the same each time. Raises `NotComparable` where none of it was
         written."""
-        why = f"{', '.join(sorted(unsure))} is not the same each time"
+        why = f"{', '.join(sorted(seen.unsure))} is not the same each time"
         parameters = self._sides[0][1].parameters or call.parameters
         given = dict(zip(parameters, values, strict=False))
-        for name in names:
+        for name, result in seen.results.items():
             before = given.get(name)
             is_written = not isinstance(before, HostTensor) or not np.array_equal(
-                before.array, own[name].array
+                before.array, result.array
             )
-            if name not in unsure and is_written:
+            if name not in seen.unsure and is_written:
                 return Comparison(call, Agreement.AGREES, why)
         raise NotComparable(why)
 
@@ -245,18 +272,32 @@ class Pair:
         return found
 
     def _unstable(
-        self, number: int, call: Call, values: Sequence[Value], first: Mapping[str, HostTensor]
+        self,
+        number: int,
+        call: Call,
+        values: Sequence[Value],
+        first: Mapping[str, HostTensor],
+        run: _Run,
     ) -> set[str]:
         """The results of a side that are others under another schedule."""
         unstable = set()
         for seed in _SEEDS[1:]:
-            for name, tensor in self._run(number, call, values, seed).items():
+            for name, tensor in run(number, call, values, seed).items():
                 is_same_shape = first[name].array.shape == tensor.array.shape
                 if not is_same_shape or (
                     first_difference(first[name], tensor, _SEEDS[0], seed) is not None
                 ):
                     unstable.add(name)
         return unstable
+
+    def _run_from_beginning(
+        self, number: int, call: Call, values: Sequence[Value], seed: int
+    ) -> dict[str, HostTensor]:
+        """A side's results as if it was called for the first time. Raises `NotComparable`."""
+        results: dict[str, HostTensor] | None = self._beginning.ask((number, call, values, seed))
+        if results is None:
+            raise NotComparable("a side gives no result when it is called for the first time")
+        return results
 
     def _run(
         self, number: int, call: Call, values: Sequence[Value], seed: int

@@ -15,7 +15,7 @@ import numpy as np
 
 from kernels.emulator.discovery import hardware_of
 from kernels.emulator.events import Events
-from kernels.emulator.job_ops import load_library
+from kernels.emulator.job_ops import load_library, unloaded
 from kernels.emulator.library import Library, OpError
 from kernels.emulator.ops_modules import OpsFinder, modules_with_ops
 from kernels.emulator.recording import Recorder
@@ -47,7 +47,15 @@ def run_tests(job: dict[str, Any]) -> None:
         barriers = {op: list(seen) for op in job["ops"]} if seen else {}
         events.write({"event": "end", "barriers": barriers})
         return
-    _run_pytest(job, root, test, events, _prepare_paddle(job, root, test))
+    try:
+        library = _prepare_paddle(job, root, test)
+    except OSError as error:
+        # A source that is changed may need what no source defines any more: that is its failure.
+        failed = {"event": "case", "case": "the whole file", "outcome": "failed", "kind": "device"}
+        events.write({**failed, "why": unloaded(error)})
+        events.write({"event": "end", "barriers": {}})
+        return
+    _run_pytest(job, root, test, events, library)
     events.write({"event": "end", "barriers": SESSION.barriers})
 
 
@@ -85,9 +93,9 @@ def _run_pytest(
         "--import-mode=importlib",
     ]
     options += ["-c", "/dev/null", "--rootdir", str(root), "--tb=short", str(test)]
-    reporter = _Reporter(events, job.get("most_cases", 0), library)
+    reporter = _Reporter(events, job, library)
     pytest.main(options, plugins=[reporter])
-    if not reporter.passed and _is_script(test):
+    if not reporter.passed and not job["left_out"] and _is_script(test):
         _run_script(test, reporter)
 
 
@@ -123,19 +131,28 @@ def _line_of(error: BaseException, test: Path) -> int:
 
 
 class _Reporter:
-    """Tells of each case when it begins and how it ended; `passed` counts."""
+    """Tells of each case when it begins and how it ended; `passed` counts.
 
-    def __init__(self, events: Events, most_cases: int, library: Library) -> None:
+    The job says how many cases of a function are enough, and which are left out altogether.
+    """
+
+    def __init__(self, events: Events, job: dict[str, Any], library: Library) -> None:
         self.passed = 0
         self._events = events
-        self._most_cases = most_cases
+        self._most_cases = job["most_cases"]
+        self._left_out = set(job["left_out"])
         self._library = library
-        self._started = 0.0
+        self._started = time.monotonic()
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """Leave some cases of each function, taken evenly, and tell of the others' number."""
-        if not self._most_cases:
-            return
+        if self._most_cases:
+            self._leave_some(items)
+        cases = [_case(item.nodeid) for item in items]
+        self._events.write({"event": "collected", "cases": cases})
+        items[:] = [item for item in items if _case(item.nodeid) not in self._left_out]
+
+    def _leave_some(self, items: list[Any]) -> None:
         functions: dict[str, list[Any]] = {}
         for item in items:
             functions.setdefault(item.nodeid.partition("[")[0], []).append(item)

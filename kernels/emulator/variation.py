@@ -7,6 +7,7 @@ What shows a difference is made as small as it can be.
 from __future__ import annotations
 
 import copy
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,8 @@ from kernels.emulator.siblings import Comparison, Pair
 
 _SETTING = "setting"
 _MOST_EDITS = 4
+# Edits of a kind that are tried before it is said to change nothing.
+_TRIALS = 20
 _MOST_CHOICES = 1 << 24
 # Smaller calls that are tried with what showed a difference.
 _FEW_CALLS = 2
@@ -32,6 +35,9 @@ _FEW_CALLS = 2
 _LARGEST_SETTING = 64
 # Elements: each variation of a larger call takes seconds.
 _LARGEST_CALL = 1 << 16
+# Attempts for one that is no other's input, and seconds for all: some ops take one for a call.
+_MOST_FOR_ONE = 4
+_LONGEST = 80.0
 
 
 @dataclass(frozen=True)
@@ -41,11 +47,6 @@ class Freedom:
 
     rules: Preconditions = field(default_factory=Preconditions)
     settings: Sequence[str] = ()
-
-    @property
-    def kinds(self) -> list[str]:
-        """The kinds of edits that can change anything."""
-        return [*EDITS, _SETTING] if self.settings else [*EDITS]
 
 
 @dataclass(frozen=True)
@@ -72,22 +73,62 @@ def find_difference(
     shown = _chosen(calls)
     if not shown:
         return None
-    freedom = Freedom(find_preconditions(shown, partial(is_overwritten, pair)), pair.settings)
+    rules = find_preconditions(shown, partial(is_overwritten, pair))
+    rules = rules.with_asked(shown[0].parameters, pair.asked)
+    freedom = Freedom(rules, pair.settings)
     retypings = find_retypings(pair, shown[0])
 
-    def ask(attempt: Attempt) -> Comparison | None:
+    def made(attempt: Attempt) -> Call:
         varied = vary(shown, attempt.index, attempt.edits, freedom)
-        retyped = varied if attempt.retyping is None else retype(varied, attempt.retyping)
-        comparison = compare(pair, retyped)
+        return varied if attempt.retyping is None else retype(varied, attempt.retyping)
+
+    def ask(call: Call) -> Comparison | None:
+        comparison = compare(pair, call)
         counts[comparison.agreement] += 1
         return comparison if comparison.place else None
 
-    for attempt in islice(_attempts(len(shown), freedom.kinds, retypings), most):
-        found = ask(attempt)
+    until = time.monotonic() + _LONGEST
+    seen = {_key(call) for call in shown}
+    tried = 0
+    attempts = _attempts(len(shown), useful_kinds(shown, freedom), retypings)
+    for attempt in islice(attempts, _MOST_FOR_ONE * most):
+        call = made(attempt)
+        if _key(call) in seen:
+            continue
+        seen.add(_key(call))
+        found = ask(call)
         if found is not None:
-            smaller = (ask(other) for other in _smaller(attempt))
+            smaller = (ask(made(other)) for other in _smaller(attempt))
             return next(filter(None, smaller), found)
+        tried += 1
+        if tried == most or time.monotonic() > until:
+            break
     return None
+
+
+def _key(call: Call) -> int:
+    """What tells a call from others."""
+    values = tuple(v.array.tobytes() if isinstance(v, HostTensor) else repr(v) for v in call.values)
+    return hash((values, *_types_of(call.values), *call.settings.items()))
+
+
+def useful_kinds(shown: Sequence[Call], freedom: Freedom) -> list[str]:
+    """The kinds of edits that change anything of some call: an op without floats has none of
+    theirs."""
+    chance = np.random.default_rng(0)
+    kinds = [kind for kind in EDITS if _changes_any(kind, shown, freedom, chance)]
+    return [*kinds, _SETTING] if freedom.settings else kinds
+
+
+def _changes_any(
+    kind: str, shown: Sequence[Call], freedom: Freedom, chance: np.random.Generator
+) -> bool:
+    for number in range(_TRIALS):
+        index = number % len(shown)
+        edit = Edit(kind, *chance.integers(0, _MOST_CHOICES, 3).tolist())
+        if _key(vary(shown, index, [edit], freedom)) != _key(shown[index]):
+            return True
+    return False
 
 
 def _attempts(count: int, kinds: Sequence[str], retypings: Sequence[Retyping]) -> Iterator[Attempt]:
@@ -96,7 +137,7 @@ def _attempts(count: int, kinds: Sequence[str], retypings: Sequence[Retyping]) -
     and again."""
     yield from (Attempt(0, (), retyping) for retyping in retypings)
     chance = np.random.default_rng(0)
-    while True:
+    while kinds:
         numbers = chance.integers(0, _MOST_CHOICES, (chance.integers(1, _MOST_EDITS + 1), 3))
         edits = tuple(Edit(str(chance.choice(kinds)), *row) for row in numbers.tolist())
         retyping = int(chance.integers(0, 2 * len(retypings) + 1))
@@ -174,7 +215,7 @@ def vary(
             continue
         edited = copy.deepcopy(values)
         EDITS[edit.kind](edited, Sources(donor.values, rules), edit)
-        for found in rules.sums:
+        for found in (*rules.sums, *rules.ids):
             found.restore(edited, call.values)
         if rules.hold(edited):
             values = edited

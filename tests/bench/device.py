@@ -137,16 +137,20 @@ class Bench:
         output.mkdir(exist_ok=True)
         events = self._folder / "built.jsonl"
         job = {"root": str(self._clone), "variant": "plain", "output": str(output)}
-        job |= {"action": "build", "sources": [self._source], "caches": [], "with_tests": False}
-        job |= {"events": str(events)}
+        job |= {"action": "build", "sources": [self._source], "caches": [], "with_tests": True}
+        job |= {"events": str(events), "helpers": []}
         build.write_text(json.dumps(job), encoding="utf-8")
         command = [sys.executable, "-m", "kernels.emulator"]
         spent([*command, str(build)], ROOT, self._environment)
         built = [json.loads(line) for line in events.read_text("utf-8").splitlines()]
         [runtime] = [event for event in built if event["event"] == "runtime"]
         [source] = [event for event in built if event["event"] == "source"]
+        sources = [source, *(event for event in built if event["event"] == "helper")]
+        needs = {event["path"]: event["needs"] for event in built if event["event"] == "test"}
         test = job | {"action": "test", "test": file, "ops": source["ops"], "refusals": {}}
-        test |= {"runtime": runtime["library"], "libraries": {source["library"]: source["ops"]}}
+        test |= {"needs": needs.get(file, []), "runtime": runtime["library"]}
+        test |= {"most_cases": 0, "left_out": []}
+        test |= {"libraries": {s["library"]: s["ops"] for s in sources if s["library"]}}
         test |= {"events": str(self._folder / "tested.jsonl")}
         path = self._folder / "test.json"
         path.write_text(json.dumps(test), encoding="utf-8")

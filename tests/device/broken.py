@@ -56,7 +56,16 @@ _LIBRARY = f"{_EMULATOR}library.py"
 _TESTING = f"{_EMULATOR}testing.py"
 _TENSOR = f"{_EMULATOR}runtime/include/paddle/emulator/tensor.h"
 _FUNCTIONAL = f"{_EMULATOR}standins/paddle/nn/functional.py"
+_SHARED_MEMORY = f"{_EMULATOR}rewrite/shared_memory.py"
 _READINGS = f"{_EMULATOR}readings.py"
+_NEEDS = f"{_EMULATOR}needs.py"
+_JOB_OPS = f"{_EMULATOR}job_ops.py"
+_FORKS = f"{_EMULATOR}forks.py"
+_ROW_IDS = f"{_EMULATOR}row_ids.py"
+_FLOAT_ROWS = f"{_EMULATOR}float_rows.py"
+_ASKED = f"{_EMULATOR}asked_numbers.py"
+_RUNS_OF_FILES = "bot/device/tests.py"
+_ACTIONS = "bot/device/actions.py"
 
 _SELECTED = "test_runtime.py::test_items_that_are_selected"
 _SCANS = "test_runtime.py::test_scans_of_a_group"
@@ -76,6 +85,10 @@ _OF_TORCH = "test_torch.py::test_an_op_and_its_test"
 _OTHER_TYPES = "test_command.py::test_a_type_that_no_test_has"
 _PADDING = "test_standins.py"
 _TAKEN = "test_siblings.py::test_a_tensor_for_each_request_and_one_for_all"
+_BESIDE = "test_needs.py"
+_DEATHS = "test_deaths.py"
+_SAID = "test_deaths.py::test_what_a_sanitizer_saw_is_the_same_each_time"
+_STATE = "test_state.py"
 ALL = (
     Broken(_CUB, "static_cast<bool>(flags[i])", "!flags[i]", _SELECTED),
     Broken(_CUB, "static_cast<bool>(predicate(in[i]))", "true", _SELECTED),
@@ -133,7 +146,7 @@ ALL = (
     Broken(_LIMITS, "(not limit.is_sum or size == reached)", "True", _SHOWN),
     Broken(_LIMITS, "limit >= _LEAST", "limit >= 0", _SHOWN),
     Broken(_LIMITS, "np.min(known)", "np.max(known)", _SHOWN),
-    Broken(_PRECONDITIONS, "all(relation.holds(values)", "any(relation.holds(values)", _SHOWN),
+    Broken(_PRECONDITIONS, "all(rule.holds(values)", "any(rule.holds(values)", _SHOWN),
     Broken(_PRECONDITIONS, "{*self.derived, *self.bound}", "{*self.bound}", _SHOWN),
     Broken(_PRECONDITIONS, "len(set(steps)) == 1", "True", _SHOWN),
     Broken(_PRECONDITIONS, "len(np.unique(shown)) >= _LEAST", "True", _SHOWN),
@@ -161,6 +174,75 @@ ALL = (
     Broken(_TESTING, "missing := self._library.take_missing()", 'missing := ""', _OF_TORCH),
     Broken(_TENSOR, "if (emulator::types_are_checked()) check_type<T>();", "", _OTHER_TYPES),
     Broken(_FUNCTIONAL, "others + pairs[::-1]", "others + pairs", _PADDING),
+    Broken(_NEEDS, "if module in modules and name not in ops)", "if name not in ops)", _BESIDE),
+    Broken(_NEEDS, "if named <= {hardware_of(source)}", "if source", _BESIDE),
+    Broken(
+        _NEEDS, "*(f for (_, name), f in bindings.functions.items() if name in names)", "", _BESIDE
+    ),
+    Broken(_NEEDS, " + bindings.text_for(place, text)", "", _BESIDE),
+    Broken(_JOB_OPS, "except OSError as error:", "except KeyError as error:", _BESIDE),
+    Broken(
+        _ACTIONS,
+        "return [helper.path for helper in helpers if helper.path in paths]",
+        "return []",
+        _BESIDE,
+    ),
+    Broken(
+        _TESTING,
+        "self._started = time.monotonic()\n\n",
+        "self._started = 0.0\n\n",
+        _BESIDE,
+    ),
+    Broken(_RUNS_OF_FILES, "sorted(cases), attempt)", "[], attempt)", _DEATHS),
+    Broken(_RUNS_OF_FILES, "_MOST_DEATHS = 4", "_MOST_DEATHS = 1", _DEATHS),
+    Broken(_RUNS_OF_FILES, " on (?:unknown )?address.*", " on address.*", _SAID),
+    Broken(_RUNS_OF_FILES, "(.+?)(?:", "(\\S+?)(?:", _SAID),
+    Broken(
+        _SHARED_MEMORY, "return _read_as_others(text, arrays)", "return text", "test_rewrite.py"
+    ),
+    Broken(_FORKS, "in_child(lambda asked=question: work(asked))", "work(question)", _PAIRS),
+    Broken(_SIBLINGS, "seen = self._look(call, values, self._run_from_beginning)", "pass", _PAIRS),
+    Broken(
+        _REPLAYING,
+        "compare(first, beginning.ask((call, seed)) or _DIED, seeds[0], seed)",
+        '"differs"',
+        _STATE,
+    ),
+    Broken(_ROW_IDS, "len(wanted) == len(old)", "True", _LENGTHS),
+    Broken(_ROW_IDS, "len(np.unique(wanted)) > 1", "True", _LENGTHS),
+    Broken(_ROW_IDS, "(ids[: len(wanted)] == wanted).all()", "True", _LENGTHS),
+    Broken(
+        _PRECONDITIONS,
+        "found.is_in(values) for found in self.ids",
+        "True for found in self.ids",
+        _LENGTHS,
+    ),
+    Broken(_PRECONDITIONS, "*self.limits, *self.rows)", "*self.limits)", _LENGTHS),
+    Broken(_FLOAT_ROWS, "rows[:, 1:] >= rows[:, :-1]", "rows[:, 1:] > rows[:, :-1]", _LENGTHS),
+    Broken(_FLOAT_ROWS, "len(np.unique(row)) >= _LEAST", "len(row) >= _LEAST", _LENGTHS),
+    Broken(_FLOAT_ROWS, "rows.sum(axis=1) - 1", "rows.sum(axis=1) - 2", _LENGTHS),
+    Broken(_ASKED, "code = mask(text)", "code = text", _LENGTHS),
+    Broken(_ASKED, 'r"[=!]=', 'r"[=!<>]=?', _LENGTHS),
+    Broken(_ASKED, "name not in parameters:", "True:", _LENGTHS),
+    Broken(_EDITS, "giving != taking and ", "", _LENGTHS),
+    Broken(
+        _EDITS,
+        "number = array[giving] if which % 2 else min(1, array[giving])",
+        "number = 1",
+        _LENGTHS,
+    ),
+    Broken(
+        _EDITS, "if _fitting(np.array([number]), sources.rules, place).size:", "if True:", _LENGTHS
+    ),
+    Broken(
+        _EDITS, "row[[first, second]] = row[[second, first]]", "row[first] = row[second]", _LENGTHS
+    ),
+    Broken(_EDITS, "is_asked | (", "(", _LENGTHS),
+    Broken(_EDITS, "if asked and which % 2:", "if False:", _LENGTHS),
+    Broken(_VARIATION, "if _key(call) in seen:", "if False:", _PAIRS),
+    Broken(_VARIATION, "_MOST_FOR_ONE * most)", "most)", _PAIRS),
+    Broken(_VARIATION, "        seen.add(_key(call))\n", "", _PAIRS),
+    Broken(_SIBLINGS, "own[name] & other[name]", "own[name] | other[name]", _PAIRS),
     Broken(
         _FUNCTIONAL, "[(0, 0), *pairs[::-1], (0, 0)]", "[*pairs[::-1], (0, 0), (0, 0)]", _PADDING
     ),

@@ -130,7 +130,7 @@ def write_ops(folder: Path, side: int, names: Iterable[str] = tuple(BODIES)) -> 
     (ops / "helper.h").write_text(helper)
     for name in names:
         bodies = BODIES.get(name, NEIGHBOURS)
-        _write(folder, ops / "deep" / f"{name}.cu", name, bodies[side], bodies[2])
+        write_op(folder, ops / "deep" / f"{name}.cu", name, bodies[side], bodies[2])
     if "neighbours" in names:
         test = folder / "tests/test_neighbours.py"
         test.write_text(test.read_text().replace('np.arange(8, dtype="int32")', _TWICE))
@@ -142,14 +142,17 @@ def write_hostile(folder: Path, fork_name: str) -> None:
     ops = folder / OPS
     body = _GUARDED.format(change="+= 0")
     for name, prefix in HOSTILE.items():
-        _write(folder, ops / f"{name}.cu", name, body, _UNCHANGED, prefix)
-    _write(folder, ops / "hangs.cu", "hangs", _LOOPS, _UNCHANGED)
+        write_op(folder, ops / f"{name}.cu", name, body, _UNCHANGED, prefix)
+    write_op(folder, ops / "hangs.cu", "hangs", _LOOPS, _UNCHANGED)
     forks = _FORKS.replace("FORKED", fork_name)
-    _write(folder, ops / "forks.cu", "forks", forks, _UNCHANGED, "#include <sys/prctl.h>\n")
-    _write(folder, ops / "crashes.cu", "crashes", "*(int*)8 = 1;", _UNCHANGED)
+    write_op(folder, ops / "forks.cu", "forks", forks, _UNCHANGED, "#include <sys/prctl.h>\n")
+    write_op(folder, ops / "crashes.cu", "crashes", "*(int*)8 = 1;", _UNCHANGED)
 
 
-def _write(root: Path, source: Path, name: str, body: str, expected: str, prefix: str = "") -> None:
+def write_op(
+    root: Path, source: Path, name: str, body: str, expected: str = _UNCHANGED, prefix: str = ""
+) -> None:
+    """A source whose kernel has a body, and its test."""
     function = name.title().replace("_", "")
     code = _OP.format(name=name, function=function, body=textwrap.dedent(body))
     source.write_text(prefix + code)

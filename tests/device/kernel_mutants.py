@@ -94,7 +94,7 @@ class Measurement:
         head = build_side(workspace, "head", device_sources(change.head, globs))
         for source in islice(_with_tests(head), kernels):
             files = {f: ops for f, ops in head.tests.items() if set(ops) & set(source.ops)}
-            plan = TestPlan(workspace, head.root, head, f"before-{Path(source.path).stem}")
+            plan = TestPlan(workspace, head, head, f"before-{Path(source.path).stem}")
             before = cases_by_test(run_files(plan, files, lambda _: None))
             passing = {test: case for test, case in before.items() if case.outcome == PASSED}
             mutants = chosen_mutants(change, source.path, each, first)

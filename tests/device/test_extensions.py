@@ -269,7 +269,7 @@ def test_a_module_is_built_tested_and_compared(
     base, head = (build_side(workspace, side, ["csrc/scale.cu"]) for side in ("base", "head"))
     assert set(base.modules) == {"engine._C", "csrc/binding.cpp"}
 
-    plan = TestPlan(workspace, base.root, base, "base", record=True)
+    plan = TestPlan(workspace, base, base, "base", record=True)
     [tested] = run_files(plan, base.tests, lambda _: None)
     outcomes = {case.name: (case.outcome, case.ops) for case in tested.cases}
     assert outcomes == {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -101,6 +102,48 @@ def test_which_inputs_count(
     assert pair_of(own, other).compare(call).agreement == agreement
 
 
+def counting(added: int) -> Body:
+    """What is counted from call to call comes into the result, and what is `added`."""
+    calls = [0]
+
+    def body(arrays: list[np.ndarray]) -> None:
+        add(arrays)
+        if arrays[0][0] == 0:
+            raise OpError("no first request")
+        calls[0] += 1
+        arrays[2][-1] += 10 * calls[0] + added
+
+    return body
+
+
+def by_chance(arrays: list[np.ndarray]) -> None:
+    """The result is another each time."""
+    add(arrays)
+    arrays[2][-1] += int.from_bytes(os.urandom(4), "big")
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "agreement"),
+    [
+        (counting(0), counting(0), Agreement.AGREES),
+        (counting(1), counting(0), Agreement.DIFFERS),
+        (by_chance, by_chance, Agreement.NOT_COMPARED),
+    ],
+)
+def test_what_an_op_keeps_from_call_to_call(own: Body, other: Body, agreement: Agreement) -> None:
+    pair = pair_of(own, other)
+    # One side alone is called once more.
+    assert pair.gives_result(1, asked([3, 4, 5]))
+    compared = pair.compare(asked([3, 4, 5]))
+    assert compared.agreement == agreement
+    if agreement is Agreement.DIFFERS:
+        assert (compared.place, compared.got, compared.expected) == ("out[2]", "16", "15")
+    # What the first call refuses is refused, whatever was called before.
+    assert pair.compare(asked([0, 4, 5])).agreement == (
+        Agreement.NOT_COMPARED if own is not by_chance else agreement
+    )
+
+
 def test_what_is_overwritten() -> None:
     pair = pair_of(add)
     call = asked([3, 4, 5])
@@ -132,11 +175,51 @@ def test_the_first_difference_is_made_small() -> None:
     assert not found.call.is_shown
 
 
+@pytest.mark.parametrize("first", [3, 6, 11])
+def test_nothing_is_changed_that_need_not_be(first: int) -> None:
+    def differ(arrays: list[np.ndarray]) -> None:
+        add(arrays)
+        arrays[2][0] += arrays[1].any() * first
+
+    calls = [asked([first, 4, 5]), asked([6, 7, 8, 9])]
+    found = find_difference(pair_of(differ), calls, 300, Counter())
+    assert found is not None
+    lens, flags, out = (v.array for v in found.call.values if isinstance(v, HostTensor))
+    # The smaller call, and what it has beside the flags.
+    assert lens.tolist() == [first, 4, 5]
+    assert out.tolist() == [-5, -5, -5]
+    assert flags.any()
+
+
 def test_no_difference_is_found_where_there_is_none() -> None:
     counts: Counter[str] = Counter()
     assert find_difference(pair_of(add), [asked([3, 4, 5])], 40, counts) is None
     assert counts == {Agreement.AGREES: 40}
     assert find_difference(pair_of(add), [], 40, counts) is None
+
+
+def test_no_input_is_tried_twice() -> None:
+    asked_of: list[bytes] = []
+
+    def keep(arrays: list[np.ndarray]) -> None:
+        asked_of.append(b"".join(array.tobytes() for array in arrays))
+        add(arrays)
+
+    counts: Counter[str] = Counter()
+    assert find_difference(pair_of(keep), [asked([3, 4, 5])], 100, counts) is None
+    # What is asked before the first variation is what is read at all.
+    tried = asked_of[-100:]
+    assert len(set(tried)) == 100
+    assert counts == {Agreement.AGREES: 100}
+    # Where there are fewer than that, it comes to an end.
+    few = Call("f", _NAMES, [None, HostTensor(np.zeros(1, bool), "bool"), None])
+    nothing = pair_of(lambda arrays: None, lambda arrays: None)
+    assert find_difference(nothing, [few], 40, counts) is None
+
+
+def test_numbers_that_both_sides_ask_for() -> None:
+    texts = [["if (lens[i] == 3 || lens[i] == 4) return;"], ["if (lens[i] != 4) return;"]]
+    assert Pair("f", Written(add), Written(add), texts).asked == {"lens": {4}}
 
 
 def test_the_types_in_which_an_op_takes_its_floats() -> None:
@@ -156,6 +239,10 @@ def test_the_types_in_which_an_op_takes_its_floats() -> None:
         Retyping((1,), "float16"),
         Retyping((0, 1), "float16"),
     ]
+    # The type that the call has is no other.
+    both = Pair("f", *sides, [texts[0], texts[0]])
+    assert both.types == ["float16", "float32"]
+    assert {retyping.dtype for retyping in find_retypings(both, call)} == {"float16"}
     narrow = Pair("f", sides[0], Written(ignore, ("float32",)), texts)
     assert find_retypings(narrow, call) == []
     # Of copies only those are known that tests show.

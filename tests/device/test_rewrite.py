@@ -97,6 +97,14 @@ def test_dynamic_shared_memory() -> None:
     assert "unsigned char* bytes = static_cast<unsigned char*>(::emulator::dynamic" in out
 
 
+def test_dynamic_shared_memory_that_is_read_as_something_else() -> None:
+    declared = "extern __shared__ unsigned char bytes[];"
+    taken = "auto& all = reinterpret_cast<\n  Storage<4, int>&>(\n  bytes);"
+    out = rewrite(f"void k() {{ {declared} {taken} f(bytes); g(&others, bytes); }}")
+    assert "Storage<4, int>&>(\n  *bytes);" in out
+    assert "f(bytes); g(&others, bytes);" in out
+
+
 def test_ptx_with_a_meaning() -> None:
     out = rewrite('asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(64));')
     assert out == "::emulator::wait_for_block((id), (64), 0, {__FILE__, __LINE__});"

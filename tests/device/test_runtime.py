@@ -137,6 +137,21 @@ PD_BUILD_STATIC_OP(tiles)
     .Inputs({"values"}).Outputs({"out"}).SetInplaceMap({{"values", "out"}})
     .SetKernelFn(PD_KERNEL(Tiles));
 
+struct Pair { int first; int second; };
+__global__ void viewed_kernel(int* values) {
+  extern __shared__ __align__(alignof(Pair)) unsigned char memory[];
+  auto& pair = reinterpret_cast<Pair&>(memory);
+  if (threadIdx.x == 1) pair.second = 7;
+  __syncthreads();
+  if (threadIdx.x == 0) values[0] = pair.second;
+}
+void Viewed(const paddle::Tensor& values) {
+  viewed_kernel<<<1, 2, sizeof(Pair)>>>(const_cast<int*>(values.data<int>()));
+}
+PD_BUILD_STATIC_OP(viewed)
+    .Inputs({"values"}).Outputs({"out"}).SetInplaceMap({{"values", "out"}})
+    .SetKernelFn(PD_KERNEL(Viewed));
+
 __global__ void checked_kernel(const int* values) {
   assert(values[threadIdx.x] == 0 && "is zero");
 }
@@ -281,6 +296,13 @@ def test_device_code_is_compiled_for_an_h100(library: Library) -> None:
     values = tensor([0] * 5, "int32")
     library.call("architecture", [values])
     assert values.array.tolist() == [900, 30, 21, 12, 3]
+
+
+@needs_compiler
+def test_dynamic_shared_memory_as_a_struct_is_that_of_all_threads(library: Library) -> None:
+    values = tensor([0], "int32")
+    library.call("viewed", [values])
+    assert values.array.tolist() == [7]
 
 
 @needs_compiler

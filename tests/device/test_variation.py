@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from bot.device.mutants import mutants_of
+from kernels.emulator.asked_numbers import asked_numbers
 from kernels.emulator.edits import Edit
+from kernels.emulator.float_rows import find_row_rules
 from kernels.emulator.library import HostTensor
 from kernels.emulator.limits import Limit
 from kernels.emulator.preconditions import Preconditions, find_preconditions
 from kernels.emulator.prefix_sums import PrefixSum, find_prefix_sums
 from kernels.emulator.recording import Call
 from kernels.emulator.replaying import Rooms
-from kernels.emulator.variation import Freedom, vary
+from kernels.emulator.row_ids import RowIds, find_row_ids
+from kernels.emulator.variation import Freedom, useful_kinds, vary
 from tests.device.kernel_mutants import device_lines
 
 
@@ -196,3 +200,153 @@ def test_two_requests_show_no_sum() -> None:
 def test_sums_that_the_op_writes_itself_are_not_made_again() -> None:
     assert find_preconditions(SUMMED, lambda call, place: False).sums == SUMS
     assert find_preconditions(SUMMED, lambda call, place: place == 1).sums == SUMS[1:]
+
+
+def requests(*rows: list[int]) -> Call:
+    """What each request has, in several tensors."""
+    return Call("f", ("a", "b", "c")[: len(rows)], [column(row) for row in rows])
+
+
+def arrays_of(varied: Call) -> list[list[object]]:
+    return [v.array.reshape(-1).tolist() for v in varied.values if isinstance(v, HostTensor)]
+
+
+def test_a_number_meets_another_of_its_request() -> None:
+    shown = [requests([4, 5, 6], [7, 8, 5])]
+    rules = Preconditions(ranges={0: (4, 6), 1: (5, 8)})
+    seen = set()
+    for choice in range(4):
+        for place in range(3):
+            for donor in range(4):
+                edit = Edit("meet", choice, place, donor)
+                first, second = arrays_of(vary(shown, 0, [edit], Freedom(rules)))
+                seen.add((tuple(first), tuple(second)))
+                # In one request alone, and within what is shown of the tensor.
+                assert sum(a != b for a, b in zip(first, (4, 5, 6), strict=True)) <= 1
+                assert all(4 <= number <= 6 for number in first)
+                assert all(5 <= number <= 8 for number in second)
+    assert {((4, 5, 5), (7, 8, 5)), ((4, 5, 6), (7, 5, 5)), ((4, 5, 6), (7, 8, 6))} <= seen
+    assert {((4, 5, 4), (7, 8, 5)), ((4, 5, 6), (5, 8, 5)), ((4, 5, 6), (7, 6, 5))} <= seen
+    # A plain number is one too.
+    plain = [Call("f", ("a", "n"), [column([4, 5, 6]), 5])]
+    varied = vary(plain, 0, [Edit("meet", choice=0, place=2, donor=0)])
+    assert arrays_of(varied) == [[4, 5, 5]]
+
+
+def test_what_one_request_gives_another_one_gets() -> None:
+    shown = [requests([4, 0, 6])]
+    free = Freedom(Preconditions(ranges={0: (0, 10)}))
+    assert arrays_of(vary(shown, 0, [Edit("transfer", 0, 2, 1)], free)) == [[4, 1, 5]]
+    assert arrays_of(vary(shown, 0, [Edit("transfer", 1, 2, 1)], free)) == [[4, 6, 0]]
+    assert arrays_of(vary(shown, 0, [Edit("transfer", 0, 1, 2)], free)) == [[4, 0, 6]]
+    assert arrays_of(vary(shown, 0, [Edit("transfer", 0, 0, 0)], free)) == [[4, 0, 6]]
+    narrow = Freedom(Preconditions(ranges={0: (0, 6)}))
+    assert arrays_of(vary(shown, 0, [Edit("transfer", 1, 2, 0)], narrow)) == [[4, 0, 6]]
+
+
+IDS = [
+    Call("f", ("lens", "batch_ids"), [column([2, 0, 1]), column([0, 0, 2, -1])]),
+    Call("f", ("lens", "batch_ids"), [column([1, 1, 1]), column([0, 1, 2, -1])]),
+]
+
+
+def test_whose_each_token_is_follows_the_lengths() -> None:
+    assert find_row_ids(IDS, [1]) == [RowIds(1, 0)]
+    assert find_row_ids(IDS, [0]) == []
+    assert find_row_ids([], [1]) == []
+    # One call without them is enough, and of one request every row of zeros is that.
+    other = Call("f", ("lens", "batch_ids"), [column([1, 1, 1]), column([0, 2, 1, -1])])
+    assert find_row_ids([*IDS, other], [1]) == []
+    alone = Call("f", ("lens", "batch_ids"), [column([3, 0, 0]), column([0, 0, 0, -1])])
+    assert find_row_ids([alone], [1]) == []
+
+    rules = find_preconditions(IDS, lambda call, place: False)
+    assert (list(rules.ids), rules.kept) == ([RowIds(1, 0)], set())
+    varied = vary(IDS, 0, [Edit("transfer", 0, 0, 1)], Freedom(rules))
+    assert arrays_of(varied) == [[1, 1, 1], [0, 1, 2, -1]]
+    # Of fewer tokens nobody knows what stands behind them.
+    assert arrays_of(vary(IDS, 0, [Edit("idle", 0, 0, 0)], Freedom(rules))) == [
+        [2, 0, 1],
+        [0, 0, 2, -1],
+    ]
+
+
+def floats(rows: list[list[float]], dtype: str = "float32") -> Call:
+    return Call("f", ("scores",), [HostTensor(np.array(rows, dtype), dtype)])
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        ([[3.0, 2.0, 1.0], [5.0, 5.0, 0.0]], {"descending"}),
+        ([[1.0, 2.0, 2.0, 3.0]], {"ascending"}),
+        ([[0.5, 0.2, 0.3], [0.25, 0.75, 0.0]], {"shares"}),
+        ([[0.5, 0.2, 0.4]], set()),
+        ([[0.75, 0.25, 0.0], [0.5, 0.5, 0.0]], {"descending", "shares"}),
+        # One number, or two, show nothing.
+        ([[1.0, 1.0, 1.0]], set()),
+        ([[0.5, 0.5, 0.0]], set()),
+    ],
+)
+def test_what_rows_of_floats_are(rows: list[list[float]], wanted: set[str]) -> None:
+    assert {rule.name for rule in find_row_rules([floats(rows)])} == wanted
+    assert find_row_rules([]) == []
+    assert find_row_rules([floats(rows), floats([[2.0, 9.0, 4.0]])]) == []
+
+
+def test_floats_change_places_and_stay_what_they_are() -> None:
+    shown = [floats([[4.0, 2.0, 9.0], [1.0, 8.0, 3.0]]), floats([[7.0, 5.0, 6.0]])]
+    varied = [vary(shown, 0, [Edit("float", which, 4, 2)]) for which in range(3)]
+    assert [arrays_of(call)[0] for call in varied] == [
+        [4.0, 2.0, 9.0, 1.0, 3.0, 8.0],
+        [4.0, 2.0, 9.0, 1.0, 3.0, 3.0],
+        [4.0, 2.0, 9.0, 1.0, 9.0, 3.0],
+    ]
+    other = vary(shown, 0, [Edit("float", 2, 4, 1), Edit("float", 2, 1, 3)])
+    assert arrays_of(other)[0] == [4.0, 7.0, 9.0, 1.0, 5.0, 3.0]
+    # Shares may change places alone.
+    shares = [floats([[0.5, 0.2, 0.3]])]
+    rules = find_preconditions(shares, lambda call, place: False)
+    varied = [vary(shares, 0, [Edit("float", which, 0, 1)], Freedom(rules)) for which in range(3)]
+    numbers = np.array([arrays_of(call)[0] for call in varied], np.float32)
+    np.testing.assert_array_equal(numbers, np.float32([[0.2, 0.5, 0.3], *[[0.5, 0.2, 0.3]] * 2]))
+
+
+KERNEL = """
+  // other[i] == 9
+  int state = states[row];
+  const int* blocks_now = blocks + row * width;
+  if (state == 3 || states[i + offsets[j]] != 2) return;
+  if (blocks_now[lens[i] / size] == -1 && lens[i] > 7) return;
+  if (scores[i] == 0.5f || unknown == 4) return;
+  other = lens[row];
+  if (other == 6) return;
+"""
+
+
+def test_the_numbers_that_code_asks_for() -> None:
+    names = ("states", "blocks", "lens", "scores", "other")
+    assert asked_numbers([KERNEL], names) == {"states": {2, 3}, "blocks": {-1}, "other": {6}}
+    assert asked_numbers([], names) == {}
+
+
+def test_a_number_that_no_call_shows_is_given_where_the_code_asks_for_it() -> None:
+    shown = [requests([4, 9, 4], [8, 8, 5])]
+    rules = find_preconditions(shown, lambda call, place: False)
+    rules = rules.with_asked(("a", "b", "c"), {"b": {-1}, "unknown": {3}})
+    assert rules.asked == {1: [-1]}
+    kinds = ("content", "mixture")
+    edits = [Edit(kind, n, n % 3, donor) for kind in kinds for n in range(8) for donor in range(3)]
+    for kind in kinds:
+        chosen = [edit for edit in edits if edit.kind == kind]
+        found = [arrays_of(vary(shown, 0, [edit], Freedom(rules))) for edit in chosen]
+        assert any(-1 in second for _, second in found)
+        assert not any(-1 in first for first, _ in found)
+
+
+def test_edits_that_change_nothing_are_not_tried() -> None:
+    assert useful_kinds([Call("f", ("n",), [3])], Freedom()) == []
+    assert useful_kinds([floats([[4.0, 2.0]])], Freedom()) == ["float"]
+    kinds = useful_kinds(SHOWN, Freedom(settings=("MOST",)))
+    assert {"row", "length", "idle", "flag", "number", "setting"} <= set(kinds)
+    assert "float" not in kinds

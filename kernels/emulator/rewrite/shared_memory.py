@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from kernels.emulator.rewrite.text import closing, line_breaks, mask, split_at_top
 
@@ -28,6 +29,7 @@ def rewrite_shared_memory(text: str) -> str:
     matches = list(_SHARED.finditer(code))
     handled = len(code)
     outside_macros = _DIRECTIVE.sub(lambda match: _NOT_NEWLINE.sub(" ", match[0]), code)
+    arrays = set()
     for match in reversed(matches):
         is_macro = outside_macros[match.start()] == " "
         around = code if is_macro else outside_macros
@@ -40,8 +42,17 @@ def rewrite_shared_memory(text: str) -> str:
             rewritten = _of_file(text[start:end], code[start:end])
         else:
             rewritten = _declaration(text[start:end], code[start:end], match.start())
+        if re.search(r"\bextern\b", code[start:end]):
+            arrays.add(_dynamic_parts(_DROPPED.sub("", text[start:end]))[1])
         breaks = line_breaks(text[start:end], rewritten)
         text = text[:start] + rewritten + breaks + text[end:]
+    return _read_as_others(text, arrays)
+
+
+def _read_as_others(text: str, arrays: Collection[str]) -> str:
+    """`reinterpret_cast<Storage&>(memory)` is about the array, which is a pointer here."""
+    for name in arrays:
+        text = re.sub(rf"(&\s*>\s*\(\s*){re.escape(name)}(?=\s*\))", rf"\1*{name}", text)
     return text
 
 
