@@ -30,6 +30,8 @@ _DYNAMIC = re.compile(
     r"|__dict__(?:\.update\b|\.setdefault\b|\[[^\]]*\])?\s*(?:=(?!=)|\|=|\()"
     rf"|__getattr|__slots__|\b{_OWN}\.update_from|locals\(\)"
 )
+# Who asks whether an object has an attribute gives it none.
+_ASKED = re.compile(r"\b(?:has|get|del)attr\([^()]*\)")
 # What every object has, or every class: the first parameter of `__init_subclass__` is one.
 _OF_OBJECTS = frozenset(dir(object)) | frozenset(dir(type))
 _TESTS = PathsConfig().tests
@@ -148,7 +150,7 @@ class Attributes:
     def _lines_outside(self, name: str, tree: Tree) -> list[str]:
         # The name as an argument in quotes: `layer.register_parameter("name", ...)`.
         stored = re.compile(rf"(?<!\bself)\.{name}(?:{_STORED})|[\"']{name}[\"']\s*[,)]")
-        found = [line.text.strip() for line in tree.find(name, "python")]
+        found = [_ASKED.sub("", line.text).strip() for line in tree.find(name, "python")]
         return [text for text in found if stored.search(text)]
 
 
@@ -164,7 +166,11 @@ def own_reads(function: Function) -> Iterator[AttributeRead]:
     """
     if not function.owner or not function.params or "staticmethod" in function.marks:
         return
-    me = E.Name(function.params[0].name)
+    first = function.params[0]
+    # `def add_args(parser: Parser)` in a class is called on the class, and gets no object of it.
+    if first.type.strip("\"'") not in ("", "Self", function.owner):
+        return
+    me = E.Name(first.name)
     for guarded, expressions in statement_expressions(function.body):
         target = guarded.stmt.target if isinstance(guarded.stmt, Assign) else None
         if asks_for_attributes(guarded.guards, expressions):
