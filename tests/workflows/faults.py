@@ -49,6 +49,7 @@ class FaultTrial(Trial):
 
     github_refuses: bool = True
     lives: bool = False
+    away: float = _AWAY
     disk: Path | None = None
     servers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -107,7 +108,7 @@ class FaultTrial(Trial):
         zygote.set_clock(0)
 
     def _network_away(self, _: Zygote) -> None:
-        self._for(self.chance.uniform(0.2, _AWAY), "drop")
+        self._for(self.chance.uniform(0.2, self.away), "drop")
 
     def _slow(self, _: Zygote) -> None:
         self._for(self.chance.uniform(0.2, 1.0), 1.5)
@@ -182,18 +183,18 @@ class FaultTrial(Trial):
 
 
 @contextmanager
-def _trial(
-    faults: int, pulls: int, seed: int, database: str, seconds: float, log: Path | None
-) -> Iterator[FaultTrial]:
-    with stage(database) as (fake, bot):
+def _trial(args: argparse.Namespace) -> Iterator[FaultTrial]:
+    with stage(args.database) as (fake, bot):
         bot.settings |= {
             "SPECBOT_RETRY_FAILED_EVERY": "2",
             "SPECBOT_RECONCILE_EVERY": "10",
             "SPECBOT_REDELIVER_EVERY": "10",
         }
-        if log is not None:
-            bot.log = log.absolute()
-        trial = FaultTrial(fake, bot, faults, pulls, time.monotonic() + seconds, Random(seed))
+        if args.log is not None:
+            bot.log = args.log.absolute()
+        end = time.monotonic() + args.seconds
+        trial = FaultTrial(fake, bot, args.faults, args.pulls, end, Random(args.seed))
+        trial.away = args.away
         disk = bot.directory / "data"
         with mount_small_disk(disk) as is_mounted:
             trial.disk = disk if is_mounted else None
@@ -203,11 +204,9 @@ def _trial(
                 trial.close()
 
 
-def tried(
-    faults: int, pulls: int, seed: int, database: str, seconds: float = 1e9, log: Path | None = None
-) -> tuple[list[str], Counter[str]]:
+def _tried(args: argparse.Namespace) -> tuple[list[str], Counter[str]]:
     """What was wrong, and which faults there were."""
-    with _trial(faults, pulls, seed, database, seconds, log) as trial:
+    with _trial(args) as trial:
         found = trial.run()
         return [*found, *trial.unfinished()], trial.ended
 
@@ -222,10 +221,11 @@ def main() -> int:
     add("--seed", type=int, default=7, metavar="N", help="another seed, other faults (default 7)")
     add("--database", choices=("sqlite", "postgresql"), default="sqlite")
     add("--seconds", type=float, default=1e9, metavar="S", help="no more faults after so long")
+    add("--away", type=float, default=_AWAY, metavar="S", help="the network, at most so long")
     add("--log", type=Path, metavar="FILE", help="keep the bot's log there")
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    found, kinds = tried(args.faults, args.pulls, args.seed, args.database, args.seconds, args.log)
+    found, kinds = _tried(args)
     told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     print(f"{args.database}, seed {args.seed}: {args.pulls * PER_PULL} deliveries, {told}")
     print("\n".join(found) or "nothing lost, nothing twice, nothing without an end")
