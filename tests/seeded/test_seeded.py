@@ -19,6 +19,8 @@ from engine.sizes import width
 
 
 class Rows:
+    padding: int = 0
+
     def __init__(self, size):
         self.size = size
         self.share["rows"] = size
@@ -26,12 +28,12 @@ class Rows:
     def padded_rows(self, rows, lens, total):
         if rows is not None:
             self.share["rows"] = lens
-        return rows, lens, self.size
+        return rows, lens, self.size + self.padding
 
 
 def padded(self, rows, lens, total):
     rows, lens, size = self.padded_rows(rows, lens, total)
-    return self.share["rows"], width, os.name
+    return self.share["rows"], width, os.name, self.padding
 """
 OPS = """\
 #define MAX_ROWS 512
