@@ -80,8 +80,8 @@ def _names_bound(text: str) -> BoundNames | None:
     on_object = frozenset(_names_on_object(definition))
     if not isinstance(definition, ast.ClassDef):
         return BoundNames(on_object=on_object)
-    level = [name for stmt in definition.body for name in _names_at_level(stmt)]
-    return BoundNames(frozenset(level), on_object)
+    level = frozenset(_names_at_level(definition.body, quoted=True))
+    return BoundNames(level, on_object)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -91,31 +91,38 @@ def _module_names(text: str) -> frozenset[str] | None:
         module = parse(text)
     except REFUSED:
         return None
-    names = {name for stmt in module.body for name in _names_at_level(stmt, quoted=False)}
+    names = set(_names_at_level(module.body, quoted=False))
     for node in ast.walk(module):
         if isinstance(node, ast.Global):
             names.update(node.names)
     return frozenset(names)
 
 
-def _names_at_level(node: ast.AST, *, quoted: bool = True) -> Iterator[str]:
-    """The names that a statement of a class or module binds there, and those in quotes."""
-    match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-            return
-        case ast.Name(id=name, ctx=ast.Store()):
-            yield name
-        case ast.Constant(value=str() as name) if quoted:
-            yield name
-        case ast.alias(name=name, asname=other):
-            yield other or name.partition(".")[0]
-        case ast.Lambda():
-            return
-        case _:
-            pass
-    for child in ast.iter_child_nodes(node):
-        yield from _names_at_level(child, quoted=quoted)
+def _names_at_level(body: list[ast.stmt], *, quoted: bool) -> Iterator[str]:
+    """The names that the statements of a class or module bind there, and those in quotes."""
+    # No recursion: an expression may be as deep as a stranger likes.
+    waiting: list[ast.AST] = [*body]
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
+                yield name
+                continue
+            case ast.Lambda():
+                continue
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.Constant(value=str() as name) if quoted:
+                yield name
+            case ast.alias(name=name, asname=other):
+                yield other or name.partition(".")[0]
+            case _:
+                pass
+        waiting += ast.iter_child_nodes(node)
 
 
 def _names_on_object(definition: ast.AST) -> Iterator[str]:
