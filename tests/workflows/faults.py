@@ -193,8 +193,8 @@ def _trial(args: argparse.Namespace) -> Iterator[FaultTrial]:
         if args.log is not None:
             bot.log = args.log.absolute()
         end = time.monotonic() + args.seconds
-        trial = FaultTrial(fake, bot, args.faults, args.pulls, end, Random(args.seed))
-        trial.away = args.away
+        chance = Random(args.seed)
+        trial = FaultTrial(fake, bot, args.faults, args.pulls, end, chance, away=args.away)
         disk = bot.directory / "data"
         with mount_small_disk(disk) as is_mounted:
             trial.disk = disk if is_mounted else None

@@ -10,11 +10,11 @@ from checks.core.change import ChangeSet
 from checks.core.config import PathsConfig, matches
 from checks.core.finding import Side
 from checks.core.tree import Tree
-from checks.domain.calls.bound_names import binds
 from checks.domain.calls.classes import Classes, Place, methods_of, place_of
 from checks.domain.calls.decorators import keeps_constructor
 from checks.domain.calls.foreign_bases import MADE_WITHOUT_INIT, inherited_attributes
 from checks.domain.calls.records import is_dataclass
+from checks.domain.calls.syntax_names import OBJECTS, binds
 from checks.domain.ops import statement_expressions
 from checks.eval.interpreter.values import ClassRef
 from checks.lang.ir import expr as E
@@ -24,7 +24,7 @@ from checks.lang.ir.stmt import Assign
 # Ways of giving an object attributes whose names are not written down. Who only looks into the
 # `__dict__` of another object gives it none (the scheduler of sgl-project/sglang does, and called
 # a method under its old name until #7403).
-_OWN = r"(?:self|cls|obj|instance|new)"
+_OWN = rf"(?:{'|'.join(sorted(OBJECTS))})"
 _DYNAMIC = re.compile(
     rf"setattr\(\s*{_OWN}\s*,\s*(?![\"'])|\b{_OWN}\.__dict__|\bvars\(\s*{_OWN}?\s*\)"
     r"|__dict__(?:\.update\b|\.setdefault\b|\[[^\]]*\])?\s*(?:=(?!=)|\|=|\()"

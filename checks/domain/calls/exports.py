@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
-from checks.domain.calls.bound_names import module_binds
 from checks.domain.calls.classes import Classes
+from checks.domain.calls.syntax_names import module_binds
 from checks.eval.interpreter.program import absolute_module_name
 from checks.lang.ir.source_file import Import, SourceFile
 

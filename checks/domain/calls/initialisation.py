@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from checks.domain.calls.bound_names import binds, binds_at_class_level
 from checks.domain.calls.classes import Classes, Place, methods_of, place_of
+from checks.domain.calls.syntax_names import binds, binds_at_class_level
 from checks.eval.interpreter.values import ClassRef
 from checks.lang.ir.source_file import Function
 

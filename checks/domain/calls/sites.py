@@ -77,7 +77,7 @@ def _calls_to_check(change: ChangeSet, config: Config) -> Iterator[CallSite]:
             yield from _written_calls(changed)
     for name, owner in sorted(_altered_names(change, config)):
         yield from calls_of_name(name, owner, change, config)
-    for ref in _altered_callables(change, config):
+    for ref in _classes_with_other(_CALLED_BY_OBJECT, change, config):
         for member in (ref, *Classes.of_change(change).subclasses(ref)):
             yield from _calls_of_objects(member.cls.name, change, config)
     for ref in _altered_constructors(change, config):
@@ -140,17 +140,6 @@ def calls_of_name(name: str, owner: str, change: ChangeSet, config: Config) -> I
             for site in sites_in(function, unit):
                 if called_word(site.call) == name:
                     yield site
-
-
-def _altered_callables(change: ChangeSet, config: Config) -> Iterator[ClassRef]:
-    """The classes whose objects take other arguments than before where they are called."""
-    for changed in changed_functions(change, config):
-        base, head, unit = changed.base, changed.head, changed.unit
-        if not changed.python or base is None or head.name not in _CALLED_BY_OBJECT:
-            continue
-        if signature(base) != signature(head):
-            for cls in unit.classes_named.get(head.owner, [])[:1]:
-                yield ClassRef(cls, unit)
 
 
 def _calls_of_objects(name: str, change: ChangeSet, config: Config) -> Iterator[CallSite]:
@@ -228,14 +217,17 @@ def _altered_constructors(change: ChangeSet, config: Config) -> list[ClassRef]:
 
 def _find_constructors(change: ChangeSet, config: Config) -> Iterator[ClassRef]:
     """The classes that are made with other arguments than before."""
-    yield from _classes_with_other_init(change, config)
+    yield from _classes_with_other(("__init__",), change, config)
     yield from _classes_with_other_fields(change, config)
 
 
-def _classes_with_other_init(change: ChangeSet, config: Config) -> Iterator[ClassRef]:
+def _classes_with_other(
+    methods: tuple[str, ...], change: ChangeSet, config: Config
+) -> Iterator[ClassRef]:
+    """The classes of which one of `methods` takes other arguments than before."""
     for changed in changed_functions(change, config):
         base, head, unit = changed.base, changed.head, changed.unit
-        if not changed.python or head.name != "__init__" or base is None:
+        if not changed.python or head.name not in methods or base is None:
             continue
         if signature(base) != signature(head):
             for cls in unit.classes_named.get(head.owner, [])[:1]:

@@ -28,9 +28,11 @@ def reads_of_lost(name: str, ref: ClassRef, change: ChangeSet, config: Config) -
     reads: list[WordMatch] = []
     for path in product_files(name, change, config)[:_MOST_FILES]:
         unit = change.unit(path)
-        for owner, line in _reads_in(unit, name, change) if unit is not None else ():
+        if unit is None:
+            continue
+        for owner, line in _reads_in(unit, name, change):
             lacks = attributes.certainly_lacks(owner, name, was_set=True)
-            if unit is not None and place_of(owner) in family and lacks:
+            if place_of(owner) in family and lacks:
                 reads.append(WordMatch(path, line, unit.text(line)))
     return reads
 

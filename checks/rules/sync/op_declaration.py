@@ -34,6 +34,7 @@ from checks.core.change import ChangeSet
 from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
+from checks.domain.cpp_functions import plain_name
 from checks.domain.source_search import changed_cpp_functions, code_line, units_at
 from checks.lang.ir.source_file import Binding, Declaration, Function, SourceFile
 from checks.rules.sync._cpp_types import certainly_differ
@@ -76,11 +77,6 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         yield from _binding_findings(unit, change)
 
 
-def _plain_name(name: str) -> str:
-    """A name without its namespaces."""
-    return name.rsplit("::", 1)[-1]
-
-
 def _declarations_of_changed_functions(
     change: ChangeSet, config: Config
 ) -> Iterator[DeclarationPair]:
@@ -90,7 +86,7 @@ def _declarations_of_changed_functions(
             continue
         for unit in _cpp_files_naming(head.name, change):
             for declaration in unit.declarations:
-                if _plain_name(declaration.name) != head.name:
+                if plain_name(declaration.name) != head.name:
                     continue
                 definition = _only_definition(declaration, unit, change)
                 if definition is not None and definition.path == head.path:
@@ -100,7 +96,7 @@ def _declarations_of_changed_functions(
 def _changed_declarations(change: ChangeSet, config: Config) -> Iterator[DeclarationPair]:
     """The declarations on lines of the change whose function is bound in the same file."""
     for unit, _ in changed_files(change, config, "cpp"):
-        bound = {_plain_name(binding.function) for binding in unit.bindings}
+        bound = {plain_name(binding.function) for binding in unit.bindings}
         for declaration in unit.declarations:
             if declaration.name not in bound:
                 continue
@@ -122,7 +118,7 @@ def _only_definition(
 
     That is the only one of its name, in its folder or anywhere.
     """
-    name = _plain_name(declaration.name)
+    name = plain_name(declaration.name)
     definitions: list[Function] = []
     for other in _cpp_files_naming(name, change):
         definitions += other.named(name)
@@ -153,9 +149,9 @@ def _declaration_finding(
     pair: DeclarationPair, misfit: DeclarationMisfit, change: ChangeSet
 ) -> Finding:
     declaration, definition, unit = pair.declaration, pair.definition, pair.unit
-    bound = {_plain_name(binding.function) for binding in unit.bindings}
+    bound = {plain_name(binding.function) for binding in unit.bindings}
     # Nothing looks for the symbol of a declaration that nobody binds.
-    is_used = _plain_name(declaration.name) in bound
+    is_used = plain_name(declaration.name) in bound
     place = Location(definition.path, definition.start_line)
     args = {
         "name": declaration.name,
@@ -181,8 +177,8 @@ def _declaration_finding(
 def _binding_findings(unit: SourceFile, change: ChangeSet) -> Iterator[Finding]:
     """Bindings on lines of the change that name another number of arguments than they should."""
     for binding in unit.bindings:
-        name = _plain_name(binding.function)
-        declarations = [d for d in unit.declarations if _plain_name(d.name) == name]
+        name = plain_name(binding.function)
+        declarations = [d for d in unit.declarations if plain_name(d.name) == name]
         if not name or not _is_binding_touched(binding, declarations, unit, change):
             continue
         counts = {len(d.params) for d in declarations}

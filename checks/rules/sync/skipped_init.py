@@ -55,9 +55,9 @@ from checks.core.finding import (
 )
 from checks.core.tree import WordMatch
 from checks.domain.calls.attributes import AttributeRead, Attributes, own_reads
-from checks.domain.calls.bound_names import binds
 from checks.domain.calls.classes import Classes, Place, methods_of, place_of
 from checks.domain.calls.initialisation import initialisation
+from checks.domain.calls.syntax_names import binds
 from checks.eval.interpreter.values import ClassRef
 from checks.lang.ir.source_file import Function, SourceFile
 

@@ -16,7 +16,7 @@ from checks.lang.python.text import REFUSED, parse
 # How many texts of classes and methods are kept read.
 _KEPT = 4096
 # What a class and its factories call an object of it, where the first parameter does not say.
-_OBJECTS = frozenset({"self", "cls", "obj", "instance", "new"})
+OBJECTS = frozenset({"self", "cls", "obj", "instance", "new"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _names_at_level(body: list[ast.stmt], *, quoted: bool) -> Iterator[str]:
 
 
 def _names_on_object(definition: ast.AST) -> Iterator[str]:
-    objects = _OBJECTS | {
+    objects = OBJECTS | {
         function.args.args[0].arg
         for function in ast.walk(definition)
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and function.args.args

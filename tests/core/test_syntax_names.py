@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checks.domain.calls.bound_names import module_binds
+from checks.domain.calls.syntax_names import module_binds
 
 
 def test_an_expression_may_be_as_deep_as_a_stranger_likes() -> None:
