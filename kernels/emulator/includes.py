@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -35,11 +35,18 @@ class SourceFiles:
     switches: list[str] = field(default_factory=list)
 
 
-def collect(root: Path, source: str, runtime: Path, text: str | None = None) -> SourceFiles:
+def collect(
+    root: Path,
+    source: str,
+    runtime: Path,
+    text: str | None = None,
+    rewriter: Callable[[str, str], str] | None = None,
+) -> SourceFiles:
     """The files of `source` (a path relative to `root`); `text` stands for it where it is given.
 
-    Raises `SourceRefused`.
+    `rewriter` takes the path and the text of each. Raises `SourceRefused`.
     """
+    rewriter = rewriter or _rewritten
     given = {} if text is None else {source: text}
     files = SourceFiles(source)
     pending = [source]
@@ -55,7 +62,7 @@ def collect(root: Path, source: str, runtime: Path, text: str | None = None) -> 
             if found is not None:
                 places[name] = found
                 pending.append(found)
-        files.texts[path] = _with_places(_rewritten(path, text), places)
+        files.texts[path] = _with_places(rewriter(path, text), places)
     return files
 
 

@@ -27,6 +27,7 @@ class CallTensors {
     return tensor;
   }
   void write_back() const {
+    wait_for_device();
     for (const auto& [argument, tensor] : pairs_) {
       std::memcpy(argument->data, tensor.data(), tensor.bytes());
     }

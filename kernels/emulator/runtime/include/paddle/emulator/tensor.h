@@ -9,7 +9,7 @@
 #include "cuda_fp16.h"
 #include "cuda_fp8.h"
 #include "cuda_runtime.h"
-#include "emulator/asan.h"
+#include "emulator/memory.h"
 #include "emulator/op_table.h"
 #include "paddle/emulator/errors.h"
 
@@ -62,20 +62,20 @@ typedef __half float16_base;
 struct float16 : __half {
   using __half::__half;
   float16() = default;
-  float16(__half v) : __half(v) {}
-  __half to_half() const { return *this; }
+  HOSTDEVICE float16(__half v) : __half(v) {}
+  HOSTDEVICE __half to_half() const { return *this; }
 };
 struct bfloat16 : __nv_bfloat16 {
   using __nv_bfloat16::__nv_bfloat16;
   bfloat16() = default;
-  bfloat16(__nv_bfloat16 v) : __nv_bfloat16(v) {}
-  __nv_bfloat16 to_nv_bfloat16() const { return *this; }
+  HOSTDEVICE bfloat16(__nv_bfloat16 v) : __nv_bfloat16(v) {}
+  HOSTDEVICE __nv_bfloat16 to_nv_bfloat16() const { return *this; }
 };
 struct float8_e4m3fn {
   uint8_t x;
   float8_e4m3fn() = default;
-  explicit float8_e4m3fn(float v) : x(emulator::Float8E4m3::from_double(v)) {}
-  operator float() const { return emulator::Float8E4m3::to_float(x); }
+  HOSTDEVICE explicit float8_e4m3fn(float v) : x(emulator::Float8E4m3::from_double(v)) {}
+  HOSTDEVICE operator float() const { return emulator::Float8E4m3::to_float(x); }
 };
 struct float8_e5m2 {
   uint8_t x;
@@ -157,27 +157,12 @@ typedef phi::dtype::float16 float16;
 typedef phi::dtype::bfloat16 bfloat16;
 typedef phi::dtype::float8_e4m3fn float8_e4m3fn;
 
-// What is written beside a tensor does not end the process, but where ASan shall see its ends.
-#ifdef EMULATOR_ASAN
-constexpr size_t kRoom = 0;
-#else
-constexpr size_t kRoom = 1 << 16;
-#endif
-
-// Memory between two guards, poisoned: a read before the first write is no zero by luck.
-inline std::shared_ptr<unsigned char> fresh_memory(size_t bytes) {
-  void* memory = nullptr;
-  if (posix_memalign(&memory, 256, bytes + 2 * kRoom) != 0) throw std::bad_alloc();
-  std::memset(memory, emulator::schedule().poison(), bytes + 2 * kRoom);
-  return {static_cast<unsigned char*>(memory) + kRoom, [](unsigned char* p) { std::free(p - kRoom); }};
-}
-
 class Tensor {
  public:
   Tensor() = default;
   Tensor(std::vector<int64_t> shape, DataType type, Place place = Place())
       : shape_(std::move(shape)), type_(type), place_(place) {
-    memory_ = fresh_memory(bytes());
+    memory_ = emulator::fresh_memory(bytes());
   }
   Tensor(std::vector<int64_t> shape, DataType type, Place place, std::shared_ptr<unsigned char> memory)
       : shape_(std::move(shape)), type_(type), place_(place), memory_(std::move(memory)) {}
@@ -219,12 +204,16 @@ class Tensor {
   template <class T> T* mutable_data(Place = Place()) { return data<T>(); }
 
   Tensor copy_to(const Place& place, bool = false) const {
+    emulator::wait_for_device();
     Tensor copy(shape_, type_, place);
     std::memcpy(copy.data(), data(), bytes());
     return copy;
   }
   template <class T> Tensor copy_to(const Place& place) const { return copy_to(place); }
-  void copy_(const Tensor& from, const Place&, bool) { std::memcpy(data(), from.data(), bytes()); }
+  void copy_(const Tensor& from, const Place&, bool) {
+    emulator::wait_for_device();
+    std::memcpy(data(), from.data(), bytes());
+  }
   // The rows from `begin` to `end`, in the same memory.
   Tensor slice(int64_t begin, int64_t end) const {
     auto shape = shape_;
@@ -282,6 +271,7 @@ optional<T> make_optional(const T& value) { return value; }
 
 template <class Value>
 void fill_tensor(Tensor& tensor, Value value) {
+  emulator::wait_for_device();
   int64_t n = tensor.numel();
   switch (tensor.dtype()) {
 #define EMULATOR_FILL(NAME, T) \
@@ -346,7 +336,7 @@ namespace phi {
 
 class Allocation {
  public:
-  explicit Allocation(size_t bytes) : memory_(paddle::fresh_memory(bytes)), size_(bytes) {}
+  explicit Allocation(size_t bytes) : memory_(emulator::fresh_memory(bytes)), size_(bytes) {}
   void* ptr() const { return memory_.get(); }
   size_t size() const { return size_; }
 
@@ -405,7 +395,7 @@ class GPUContext {
     return &generator;
   }
   cudaStream_t stream() const { return nullptr; }
-  int GetSMCount() const { return cudaDeviceProp().multiProcessorCount; }
+  int GetSMCount() const { return emulator::multiprocessors(); }
   int GetComputeCapability() const { return 90; }
   void Wait() const {}
 };
@@ -426,7 +416,7 @@ namespace backends {
 namespace gpu {
 inline int GetCurrentDeviceId() { return 0; }
 inline int GetGPUComputeCapability(int) { return 90; }
-inline int GetGPUMultiProcessors(int) { return cudaDeviceProp().multiProcessorCount; }
+inline int GetGPUMultiProcessors(int) { return emulator::multiprocessors(); }
 inline bool IsCUDAGraphCapturing() { return false; }
 }  // namespace gpu
 }  // namespace backends
