@@ -14,7 +14,7 @@ from kernels.emulator.replaying import Outcome
 from tests.device.fixture_repo import OPS, commit, write_ops
 from tests.device.on_gpu import compare, record
 from tests.device.on_gpu.compare import BOTH_FAIL, BY_ORDER, DIFFERS, ROUNDED, SAME, judge
-from tests.device.on_gpu.files import load, save
+from tests.device.on_gpu.outcomes import load, save
 
 
 def gave(*numbers: float) -> Outcome:
@@ -54,8 +54,8 @@ def recorded(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no compiler")
 def test_each_call_is_compared(recorded: Path) -> None:
     """A GPU that gives what the emulator gives, but for one call."""
-    shutil.copytree(recorded / "emulated-0", recorded / "gpu")
-    calls = sorted((recorded / "gpu").iterdir())
+    shutil.copytree(recorded / "emulated-0", recorded / "gpu-0")
+    calls = sorted((recorded / "gpu-0").iterdir())
     other = load(calls[0])
     other.tensors[0].array[...] += 1
     save(other, calls[0])

@@ -14,7 +14,7 @@ from kernels.emulator.library import HostTensor
 from kernels.emulator.recording import load_call
 from kernels.emulator.replaying import Outcome, compare
 from tests.device.arguments import write_result
-from tests.device.on_gpu.files import SCHEDULES, load
+from tests.device.on_gpu.outcomes import SCHEDULES, load
 
 SAME, ROUNDED, BY_ORDER, BOTH_FAIL, DIFFERS = (
     "the same bits",
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     told: dict[str, list[str]] = defaultdict(list)
     for path in sorted((args.folder / "calls").rglob("*.npz")):
-        gpu = args.folder / "gpu" / path.name
+        gpu = args.folder / "gpu-0" / path.name
         emulated = [args.folder / f"emulated-{seed}" / path.name for seed in SCHEDULES]
         if not gpu.is_file() or not emulated[0].is_file():
             continue

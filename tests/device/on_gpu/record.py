@@ -8,7 +8,6 @@ import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,15 +21,14 @@ from bot.reports.device_run import SideBuild
 from checks.core.change import PullRequest
 from kernels.emulator.compiler import RUNTIME
 from kernels.emulator.edits import EDITS, Edit
-from kernels.emulator.forks import in_child
 from kernels.emulator.includes import SourceRefused, collect
-from kernels.emulator.library import Library
 from kernels.emulator.preconditions import find_preconditions
 from kernels.emulator.recording import Call, Recorder, load_call
 from kernels.emulator.registrations import Bindings
-from kernels.emulator.replaying import Outcome, make_call, size_of
+from kernels.emulator.replaying import size_of
 from kernels.emulator.variation import Freedom, vary
-from tests.device.on_gpu.files import DIED, SCHEDULES, OpLibraries, save
+from tests.device.on_gpu.calls import OpLibraries, make_all
+from tests.device.on_gpu.outcomes import SCHEDULES
 
 _SIDE = "head"
 _LONGEST_TEST = 240.0
@@ -83,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for op, paths in recording.by_op().items():
         if op in libraries.paths:
             _vary(op, paths, args.varied, recording.calls)
-    emulate(folder, libraries)
+    make_all(folder.resolve(), libraries, "emulated", SCHEDULES)
     _write_sources(build.root, sources, folder / "sources")
 
 
@@ -100,7 +98,7 @@ def _libraries_by_op(build: SideBuild) -> dict[str, list[str]]:
     for library, ops in build.libraries.items():
         for op in ops if library not in modules else ():
             by_op[op].append(library)
-    return by_op
+    return dict(by_op)
 
 
 def _vary(op: str, paths: Sequence[Path], count: int, calls: Path) -> None:
@@ -123,22 +121,6 @@ def _variations(shown: Sequence[Call], count: int) -> Iterator[Call]:
         numbers = chance.integers(0, 1 << 24, (chance.integers(1, _MOST_EDITS + 1), 3))
         edits = [Edit(str(chance.choice(kinds)), *row) for row in numbers.tolist()]
         yield vary(shown, int(chance.integers(0, len(shown))), edits, freedom)
-
-
-def emulate(folder: Path, libraries: OpLibraries) -> None:
-    """Write the emulator's outcome of every call, under each of the schedules."""
-    for path in sorted((folder / "calls").rglob("*.npz")):
-        call = load_call(path)
-        if call.op not in libraries.paths:
-            continue
-        for seed in SCHEDULES:
-            outcome = in_child(partial(_outcome, libraries, call, seed)) or DIED
-            save(outcome, folder / f"emulated-{seed}" / path.name)
-
-
-def _outcome(libraries: OpLibraries, call: Call, seed: int) -> Outcome:
-    library = Library(Path(libraries.runtime), libraries.of(call.op), {call.op})
-    return make_call(library, call, seed)
 
 
 def _write_sources(root: Path, sources: Sequence[str], folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The recorded calls on a GPU: its compiler builds the sources, one process makes each call."""
+"""The recorded calls on a GPU, whose compiler builds the sources."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,11 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels.emulator.compiler import RUNTIME
-from kernels.emulator.forks import in_child
-from kernels.emulator.library import Library
-from kernels.emulator.recording import Call, load_call
-from kernels.emulator.replaying import Outcome, make_call
-from tests.device.on_gpu.files import DIED, OpLibraries, save
+from tests.device.on_gpu.calls import OpLibraries, make_all
 
 _OWN = Path(__file__).parent
 # Of the runtime: the stand-in for Paddle, and what has nothing to do with a device.
@@ -29,10 +24,9 @@ _FLAGS = (
     *("-std=c++17", "-O2", "-w", "-fmad=false"),
     *("--expt-relaxed-constexpr", "--extended-lambda", "-cudart", "shared"),
     *("-DPADDLE_WITH_CUDA", "-DPADDLE_DEV", "-DPADDLE_ON_INFERENCE"),
-    *("-Xcompiler", "-fPIC", "-Xlinker", "-Bsymbolic", "-shared"),
+    *("-Xcompiler", "-fPIC", "-Xlinker", "-Bsymbolic,-rpath,$ORIGIN", "-shared"),
 )
 _LONGEST_REASON = 300
-_LIBRARIES = "libraries.json"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -41,20 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--arch", default="native")
     parser.add_argument("--include", type=Path, action="append", default=[], metavar="FOLDER")
-    parser.add_argument("--op", help="make the calls of this one, of libraries that are there")
     args = parser.parse_args(arguments)
     folder = args.folder.resolve()
-    if args.op:
-        _make_calls(folder, args.op)
-        return
     compiler = ["nvcc", *_FLAGS, f"-arch={args.arch}"]
     compiler += [word for path in args.include for word in ("-isystem", str(path.resolve()))]
     libraries = _build(folder, compiler)
-    (folder / _LIBRARIES).write_text(
-        json.dumps({"runtime": libraries.runtime, "paths": libraries.paths}), encoding="utf-8"
-    )
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(partial(_run_op, folder), libraries.paths))
+    make_all(folder, libraries, "gpu", (0,))
 
 
 def _build(folder: Path, compiler: list[str]) -> OpLibraries:
@@ -75,7 +61,7 @@ def _build(folder: Path, compiler: list[str]) -> OpLibraries:
         ):
             for op in one["ops"] if library else ():
                 paths[op].append(library)
-    return OpLibraries(str(runtime), paths)
+    return OpLibraries(str(runtime), dict(paths))
 
 
 def _write_headers(include: Path) -> None:
@@ -103,27 +89,6 @@ def _build_one(folder: Path, compiler: list[str], item: tuple[str, dict[str, Any
         print(described["source"], (done.stdout + done.stderr)[:_LONGEST_REASON], flush=True)
         return ""
     return str(library)
-
-
-def _run_op(folder: Path, op: str) -> None:
-    command = [sys.executable, "-m", "tests.device.on_gpu.run", str(folder), "--op", op]
-    subprocess.run(command, check=False)
-
-
-def _make_calls(folder: Path, op: str) -> None:
-    """A GPU's error ends what its process can do: each call has its own."""
-    described = json.loads((folder / _LIBRARIES).read_text("utf-8"))
-    libraries = OpLibraries(described["runtime"], described["paths"])
-    for path in sorted((folder / "calls").rglob("*.npz")):
-        call = load_call(path)
-        if call.op == op:
-            outcome = in_child(partial(_outcome, libraries, call)) or DIED
-            save(outcome, folder / "gpu" / path.name)
-
-
-def _outcome(libraries: OpLibraries, call: Call) -> Outcome:
-    library = Library(Path(libraries.runtime), libraries.of(call.op), {call.op})
-    return make_call(library, call, 0)
 
 
 if __name__ == "__main__":

@@ -269,13 +269,30 @@ class optional {
 template <class T>
 optional<T> make_optional(const T& value) { return value; }
 
-template <class Value>
-void fill_tensor(Tensor& tensor, Value value) {
+// A number of any type, which a tensor's type is made of.
+class Scalar {
+ public:
+  template <class Number>
+  Scalar(Number value)
+      : is_real_(!std::is_integral<Number>::value),
+        real_(static_cast<double>(value)),
+        integer_(is_real_ ? 0 : static_cast<int64_t>(value)) {}
+  template <class Number> Number to() const {
+    return is_real_ ? static_cast<Number>(real_) : static_cast<Number>(integer_);
+  }
+
+ private:
+  bool is_real_;
+  double real_;
+  int64_t integer_;
+};
+
+inline void fill_tensor(Tensor& tensor, const Scalar& value) {
   emulator::wait_for_device();
   int64_t n = tensor.numel();
   switch (tensor.dtype()) {
 #define EMULATOR_FILL(NAME, T) \
-    case DataType::NAME: std::fill_n(tensor.data<T>(), n, static_cast<T>(value)); break;
+    case DataType::NAME: std::fill_n(tensor.data<T>(), n, value.to<T>()); break;
     EMULATOR_FILL(BOOL, bool)
     EMULATOR_FILL(UINT8, uint8_t)
     EMULATOR_FILL(INT8, int8_t)
@@ -286,16 +303,15 @@ void fill_tensor(Tensor& tensor, Value value) {
     EMULATOR_FILL(FLOAT32, float)
     EMULATOR_FILL(FLOAT64, double)
 #undef EMULATOR_FILL
-    case DataType::FLOAT16: std::fill_n(tensor.data<float16>(), n, float16(static_cast<float>(value))); break;
-    case DataType::BFLOAT16: std::fill_n(tensor.data<bfloat16>(), n, bfloat16(static_cast<float>(value))); break;
+    case DataType::FLOAT16: std::fill_n(tensor.data<float16>(), n, float16(value.to<float>())); break;
+    case DataType::BFLOAT16: std::fill_n(tensor.data<bfloat16>(), n, bfloat16(value.to<float>())); break;
     default: throw emulator::NotEmulated("a tensor of this type that is filled");
   }
 }
 inline Tensor empty(const std::vector<int64_t>& shape, DataType type = DataType::FLOAT32, Place place = Place()) {
   return Tensor(shape, type, place);
 }
-template <class Value>
-Tensor full(const std::vector<int64_t>& shape, Value value, DataType type = DataType::FLOAT32, Place place = Place()) {
+inline Tensor full(const std::vector<int64_t>& shape, const Scalar& value, DataType type = DataType::FLOAT32, Place place = Place()) {
   Tensor tensor(shape, type, place);
   fill_tensor(tensor, value);
   return tensor;
@@ -309,8 +325,7 @@ inline Tensor ones(const std::vector<int64_t>& shape, DataType type = DataType::
 inline Tensor empty_like(const Tensor& like, DataType type = DataType::UNDEFINED, Place = Place()) {
   return Tensor(like.shape(), type == DataType::UNDEFINED ? like.dtype() : type, like.place());
 }
-template <class Value>
-Tensor full_like(const Tensor& like, Value value, DataType type = DataType::UNDEFINED) {
+inline Tensor full_like(const Tensor& like, const Scalar& value, DataType type = DataType::UNDEFINED) {
   return full(like.shape(), value, type == DataType::UNDEFINED ? like.dtype() : type, like.place());
 }
 inline Tensor zeros_like(const Tensor& like) { return full_like(like, 0); }

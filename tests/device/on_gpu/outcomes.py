@@ -1,9 +1,7 @@
-"""What the steps hand on: outcomes of calls, and which library has which op."""
+"""Outcomes of calls, as files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,21 +9,8 @@ import numpy as np
 from kernels.emulator.library import HostTensor
 from kernels.emulator.replaying import Outcome
 
-DIED = Outcome([], "the process died")
 # Orders of threads: what differs between them a GPU may give either way.
 SCHEDULES = (0, 1, 2)
-
-
-@dataclass(frozen=True)
-class OpLibraries:
-    """The runtime's library, and the paths of those that register each op."""
-
-    runtime: str
-    paths: Mapping[str, Sequence[str]]
-
-    def of(self, op: str) -> dict[Path, set[str]]:
-        """As `Library` takes them."""
-        return {Path(path): {op} for path in self.paths[op]}
 
 
 def save(outcome: Outcome, path: Path) -> None:
