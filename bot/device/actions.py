@@ -83,7 +83,7 @@ class _Run:
         self._workspace = workspace
         self._tick = tick
         self._sources = self._chosen_sources()
-        write_tree(self._change.head, workspace.side(HEAD))
+        self._written = write_tree(self._change.head, workspace.side(HEAD))
         self._base = None if request.alone else self._build_base()
         self._head = self._build(HEAD, self._sources, helpers=self._helpers_of_base())
         self._witness = Witness(self._change, self._head, request.command)
@@ -128,7 +128,7 @@ class _Run:
         return names
 
     def _build_base(self) -> SideBuild:
-        write_tree(self._change.base, self._workspace.side(BASE))
+        write_tree(self._change.base, self._workspace.side(BASE), self._written)
         paths = set(self._change.base.paths())
         return self._build(BASE, [path for path in self._base_sources() if path in paths])
 

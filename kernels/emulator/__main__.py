@@ -75,8 +75,9 @@ def _build(job: dict[str, Any]) -> None:
     events.write({"event": "runtime", **_plain(runtime)})
     if runtime.library is None:
         return
+    workshop = with_prefix(workshop)
     builds = build_all(
-        with_prefix(workshop, len(job["sources"])),
+        workshop,
         root,
         job["sources"],
         lambda build: events.write({"event": "source", **_plain(build)}),
@@ -91,7 +92,7 @@ def _build(job: dict[str, Any]) -> None:
     helpers -= set(job["sources"])
     if helpers:
         build_all(
-            with_prefix(workshop, len(helpers)),
+            workshop,
             root,
             sorted(helpers),
             lambda build: events.write({"event": "helper", **_plain(build)}),
@@ -118,7 +119,7 @@ def _mutate(job: dict[str, Any]) -> None:
     caches = tuple(Path(path) for path in job["caches"])
     workshop = Workshop(find_toolchain(), Path(job["output"]), caches)
     build_texts(
-        with_prefix(workshop, len(job["texts"])),
+        with_prefix(workshop),
         Path(job["root"]),
         job["source"],
         job["texts"],
