@@ -123,7 +123,8 @@ class Library:
             getattr(self._runtime, name).restype = ctypes.c_char_p
         for name in ("emulator_result_rank", "emulator_result_integer"):
             getattr(self._runtime, name).restype = ctypes.c_int64
-        self._runtime.emulator_result_shape.restype = ctypes.POINTER(ctypes.c_int64)
+        for name in ("emulator_result_shape", "emulator_result_strides"):
+            getattr(self._runtime, name).restype = ctypes.POINTER(ctypes.c_int64)
         self._runtime.emulator_result_real.restype = ctypes.c_double
 
     def load_op(self, op: str) -> bool:
@@ -197,7 +198,9 @@ class Library:
         dtype = _NAMES[number]
         array: Array = np.empty(shape, _STORAGE.get(dtype, dtype))
         self._runtime.emulator_result_copy(index, ctypes.c_void_p(array.ctypes.data))
-        return HostTensor(array, dtype)
+        strides = self._runtime.emulator_result_strides(index)[:rank]
+        in_bytes = [stride * array.itemsize for stride in strides]
+        return HostTensor(np.lib.stride_tricks.as_strided(array, shape, in_bytes), dtype)
 
 
 def _pack(values: Sequence[object], keep: list[object]) -> ctypes.Array[_Argument]:

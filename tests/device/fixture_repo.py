@@ -184,10 +184,12 @@ def read_limit(folder: Path, name: str, limit: str) -> None:
 
 
 def set_strides(folder: Path, name: str) -> None:
-    """The op asks for a tensor with strides of its own, which the emulator does not have."""
+    """The op asks for a tensor with strides that leave its memory, which the emulator does not
+    have."""
     [source] = folder.rglob(f"{name}.cu")
     size = "  int n = static_cast<int>(values.shape()[0]);\n"
-    asked = "  phi::DenseTensor().set_strides({});\n"
+    asked = "  phi::DenseTensor wide;\n  wide.Resize({2});\n"
+    asked += "  wide.AllocateFrom(nullptr, paddle::DataType::INT32);\n  wide.set_strides({2});\n"
     source.write_text(source.read_text().replace(size, size + asked))
 
 
