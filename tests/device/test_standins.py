@@ -46,6 +46,10 @@ def test_places_that_other_tensors_name() -> None:
         operations.scatter(rows, Tensor(np.array([1])), rows[:1], overwrite=False)
 
 
+def test_a_number_by_its_own_sigmoid() -> None:
+    assert functional.silu(Tensor(np.array([0.0, 2.0]))).tolist() == [0.0, 2 / (1 + np.exp(-2.0))]
+
+
 def test_parts_and_steps() -> None:
     rows = Tensor(np.arange(8, dtype=np.float32).reshape(2, 4))
     assert [part.shape for part in operations.chunk(rows, 2, axis=-1)] == [[2, 2], [2, 2]]
