@@ -113,6 +113,7 @@ class Library:
     ) -> None:
         self._prefix = prefix
         self._libraries = libraries
+        self._missing = ""
         self._loader = Loader(libraries, namesakes=namesakes)
         self._runtime = self._loader.load(runtime)
         self._runtime.emulator_register_with(prefix.encode())
@@ -160,12 +161,15 @@ class Library:
 
     def error(self, said: str) -> OpError:
         """The error of an op that came to no end, by what it `said` of it."""
-        missing = self.take_missing()
-        return MissingPart(missing) if missing else OpError(said)
+        self._missing = self.take_missing()
+        return MissingPart(self._missing) if self._missing else OpError(said)
 
     def take_missing(self) -> str:
-        """What ops came to that the emulator does not have, since this was asked before."""
-        return str(self._runtime.emulator_missing().decode("utf-8", "replace"))
+        """What ops came to that the emulator does not have, since this was asked before: an error
+        that told of it may have been caught."""
+        missing = str(self._runtime.emulator_missing().decode("utf-8", "replace"))
+        told, self._missing = self._missing, ""
+        return missing or told
 
     def set_schedule(self, seed: int) -> None:
         """The order of threads for ops that are not called from here."""

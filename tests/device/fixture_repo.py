@@ -193,6 +193,15 @@ def set_strides(folder: Path, name: str) -> None:
     source.write_text(source.read_text().replace(size, size + asked))
 
 
+def catch_errors(folder: Path, name: str) -> None:
+    """The test goes on where the op does not."""
+    test = folder / f"tests/test_{name}.py"
+    call = f"        {name}(values)\n"
+    caught = f"        with contextlib.suppress(RuntimeError):\n    {call}"
+    text = test.read_text().replace("import unittest\n", "import contextlib\nimport unittest\n")
+    test.write_text(text.replace(call, caught))
+
+
 _HALVES = """
 #include "paddle/extension.h"
 

@@ -235,6 +235,18 @@ def test_what_the_emulator_does_not_have(cache: Path, tmp_path: Path) -> None:
 
 
 @needs_compiler
+def test_a_test_that_catches_what_is_not_emulated(cache: Path, tmp_path: Path) -> None:
+    fixture_repo.write_ops(tmp_path, 0, ["add_one"])
+    fixture_repo.set_strides(tmp_path, "add_one")
+    fixture_repo.catch_errors(tmp_path, "add_one")
+    head = fixture_repo.commit(tmp_path, "head")
+    sides = ("--repo", str(tmp_path), "--head", head, "--format", "json")
+    [case] = report_of(run_device(cache, "test", *sides))["tests"]["cases"]
+    assert case["outcome"] == "not_run"
+    assert case["why"] == "NotEmulated: strides that leave a tensor's own memory"
+
+
+@needs_compiler
 @pytest.mark.parametrize("is_test_adapted", [True, False])
 def test_an_op_that_takes_other_arguments(
     cache: Path, tmp_path: Path, *, is_test_adapted: bool
