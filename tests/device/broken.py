@@ -64,6 +64,9 @@ _FORKS = f"{_EMULATOR}forks.py"
 _ROW_IDS = f"{_EMULATOR}row_ids.py"
 _FLOAT_ROWS = f"{_EMULATOR}float_rows.py"
 _ASKED = f"{_EMULATOR}asked_numbers.py"
+_LINKED = f"{_EMULATOR}linked.py"
+_WORKSPACE = "bot/device/workspace.py"
+_SIBLING_RUNS = "bot/device/siblings.py"
 _RUNS_OF_FILES = "bot/device/tests.py"
 _ACTIONS = "bot/device/actions.py"
 
@@ -89,6 +92,10 @@ _BESIDE = "test_needs.py"
 _DEATHS = "test_deaths.py"
 _SAID = "test_deaths.py::test_what_a_sanitizer_saw_is_the_same_each_time"
 _STATE = "test_state.py"
+_LINKER = "test_needs.py::test_what_the_linker_alone_needs"
+_STRIDES = "test_runtime.py::test_a_tensor_with_strides"
+_FILES = "test_workspace.py"
+_WATCHED = "test_command.py::test_what_only_a_sanitizer_sees"
 ALL = (
     Broken(_CUB, "static_cast<bool>(flags[i])", "!flags[i]", _SELECTED),
     Broken(_CUB, "static_cast<bool>(predicate(in[i]))", "true", _SELECTED),
@@ -167,9 +174,20 @@ ALL = (
     Broken(_SIBLINGS, "wanted=call.has_other_types", "wanted=False", _PAIRS),
     Broken(_REPLAYING, "if first.is_missing or second.is_missing:", "if False:", _PAIRS),
     Broken(_REPLAYING, "(memory[-_ROOM:] == self._byte).all()", "True", _PAIRS),
+    Broken(_MAIN, "        wanted = sources_to_link", "        wanted = set()  #", _LINKER),
+    Broken(_LINKED, "return max(alike", "return min(alike", _LINKER),
+    Broken(_WORKSPACE, "return self.tree.read(name) == data", "return True", _FILES),
+    Broken(_TENSOR, "last >= numel()", "last > numel()", _STRIDES),
+    Broken(_TENSOR, "if (strides != this->strides()) strides_ = strides;", "", _STRIDES),
+    Broken(_LIBRARY, "[stride * array.itemsize for", "[stride for", _STRIDES),
+    Broken(_SIBLING_RUNS, '"variant": plan.own.variant', '"variant": ""', _WATCHED),
+    Broken(_ACTIONS, "if seen else self._watch_variations()", "", _WATCHED),
     Broken(_MAIN, '(sanitizer, "libstdc++.so.6")', "(sanitizer,)", _NOT_HERE),
     Broken(
-        _LIBRARY, "MissingPart(missing) if missing else OpError(said)", "OpError(said)", _NOT_HERE
+        _LIBRARY,
+        "MissingPart(self._missing) if self._missing else OpError(said)",
+        "OpError(said)",
+        _NOT_HERE,
     ),
     Broken(_LIBRARY, "return missing or told", "return missing", _CAUGHT),
     Broken(_TESTING, "missing := self._library.take_missing()", 'missing := ""', _CAUGHT),

@@ -92,11 +92,17 @@ _LAST = "values[3] + values[4] + values[5] + values[6] + values[7]"
 _DIES = f" if (threadIdx.x == 0 && {_LAST} != 25) *(volatile int*)8 = 1;"
 # No order, and not each number once: an input may have two of one.
 _TWICE = 'np.array([0, 2, 0, 3, 4, 5, 6, 7], "int32")'
-NEIGHBOURS = (
-    "if (threadIdx.x == 0) values[0] += n - 8;" + _DIES,
-    "if (threadIdx.x == 0) values[0] += n - 8 + (values[1] == values[2]);" + _DIES,
-    _TWICE,
-)
+_OWN = "volatile int own[8]; for (int i = 0; i < 8; ++i) own[i] = i;"
+_READ = "if (threadIdx.x == 0 && values[1] == values[2]) values[0] += own[{place}] * (n - 8);"
+# What only two equal neighbours show: of the second nothing in the result.
+NEIGHBOURS = {
+    "neighbours": (
+        "if (threadIdx.x == 0) values[0] += n - 8;" + _DIES,
+        "if (threadIdx.x == 0) values[0] += n - 8 + (values[1] == values[2]);" + _DIES,
+        _TWICE,
+    ),
+    "beside": (_OWN + _READ.format(place="n - 1"), _OWN + _READ.format(place="n"), _TWICE),
+}
 HOSTILE = {
     "reads_passwd": '#include "/etc/passwd"\n',
     "reads_spliced": '#inc\\\nlude "/etc/hostname"\n',
@@ -129,11 +135,11 @@ def write_ops(folder: Path, side: int, names: Iterable[str] = tuple(BODIES)) -> 
     helper = '#pragma once\n#include "paddle/extension.h"\n#include <unistd.h>\n'
     (ops / "helper.h").write_text(helper)
     for name in names:
-        bodies = BODIES.get(name, NEIGHBOURS)
+        bodies = (BODIES | NEIGHBOURS)[name]
         write_op(folder, ops / "deep" / f"{name}.cu", name, bodies[side], bodies[2])
-    if "neighbours" in names:
-        test = folder / "tests/test_neighbours.py"
-        test.write_text(test.read_text().replace('np.arange(8, dtype="int32")', _TWICE))
+        if name in NEIGHBOURS:
+            test = folder / f"tests/test_{name}.py"
+            test.write_text(test.read_text().replace('np.arange(8, dtype="int32")', _TWICE))
 
 
 def write_hostile(folder: Path, fork_name: str) -> None:
