@@ -170,7 +170,8 @@ def with_base(
     tick: Callable[[OpCopy], None],
     left_out: Collection[str] = (),
 ) -> list[SiblingResult]:
-    """Every op that the change may alter, with itself as it was before: the base's is the copy."""
+    """Every op that the change may alter, but for those `left_out`, with itself as it was before:
+    the base's is the copy."""
     sources = [source for source in base.sources if source.library]
     same = {library for library in head.libraries if library in base.libraries}
     ops = []
@@ -182,7 +183,9 @@ def with_base(
                 others = (other.path for other in sources if other.path != before)
                 ops.append(OpCopy(op, before, tuple(others)))
     side = f"{head.name}-{head.variant}"
-    plan = SiblingPlan(workspace, side, head, base, calls, "", PROMISED)
+    # Where the sanitizers watch each takes several times as long.
+    variations = VARIATIONS if head.variant == "sanitized" else PROMISED
+    plan = SiblingPlan(workspace, side, head, base, calls, "", variations)
     return compare_all(plan, ops, tick)
 
 

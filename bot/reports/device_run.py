@@ -191,7 +191,7 @@ class Comparison:
     """On how many inputs an op was compared, and on how many of them it differed.
 
     `against`: `tests`, `schedules`, `sanitizers`, `base`, `base-varied` (inputs made of recorded
-    ones), or `copy` with its path in `place`.
+    ones), `sanitizers-varied` (those under sanitizers), or `copy` with its path in `place`.
     """
 
     op: str
