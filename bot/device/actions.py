@@ -83,7 +83,7 @@ class _Run:
         self._workspace = workspace
         self._tick = tick
         self._sources = self._chosen_sources()
-        write_tree(self._change.head, workspace.side(HEAD))
+        self._written = write_tree(self._change.head, workspace.side(HEAD))
         self._base = None if request.alone else self._build_base()
         self._head = self._build(HEAD, self._sources, helpers=self._helpers_of_base())
         self._witness = Witness(self._change, self._head, request.command)
@@ -92,6 +92,7 @@ class _Run:
         # The recorded calls, and the ops whose results on them are known to differ from base's.
         self._calls = workspace.folder
         self._told: set[str] = set()
+        self._variants: dict[tuple[str, str], SideBuild] = {}
         self._results: dict[tuple[Hashable, str], FileResult] = {}
 
     def _chosen_sources(self) -> list[str]:
@@ -128,7 +129,7 @@ class _Run:
         return names
 
     def _build_base(self) -> SideBuild:
-        write_tree(self._change.base, self._workspace.side(BASE))
+        write_tree(self._change.base, self._workspace.side(BASE), self._written)
         paths = set(self._change.base.paths())
         return self._build(BASE, [path for path in self._base_sources() if path in paths])
 
@@ -145,10 +146,12 @@ class _Run:
     def _build_as(self, side: str, plain: SideBuild, variant: str) -> SideBuild:
         """The sources of a side in another variant, for the tests of the plain one; what tests need
         besides stays as it is."""
-        sources = [source.path for source in plain.sources if source.library]
-        self._tick(f"{side}: {len(sources)} {variant}")
-        build = build_side(self._workspace, side, sources, variant, with_tests=False)
-        return replace(build, helpers=plain.helpers)
+        if (side, variant) not in self._variants:
+            sources = [source.path for source in plain.sources if source.library]
+            self._tick(f"{side}: {len(sources)} {variant}")
+            build = build_side(self._workspace, side, sources, variant, with_tests=False)
+            self._variants[side, variant] = replace(build, helpers=plain.helpers)
+        return self._variants[side, variant]
 
     def report(self) -> DeviceReport:
         """The whole run."""
@@ -276,8 +279,8 @@ class _Run:
         if self._base is not None and wrong:
             found = self._sanitized(BASE, wrong)
             known_errors = {error.text for result in found for error in result.sanitizers}
-        facts += observations.sanitizer_errors(self._witness, errors, known_errors)
-        return facts
+        seen = observations.sanitizer_errors(self._witness, errors, known_errors)
+        return [*facts, *seen, *([] if seen else self._watch_variations())]
 
     def _races_of_base(self, files: Iterable[str]) -> set[str]:
         """The tests in some files that depend on the order of threads without the change too."""
@@ -331,8 +334,26 @@ class _Run:
             self._calls,
             lambda op: self._tick(f"base: {op.op}"),
         )
-        self._comparisons += comparisons.with_variations(results)
-        return observations.varied(self._witness, [r for r in results if r.op not in self._told])
+        self._comparisons += comparisons.with_variations("base-varied", results)
+        facts = observations.varied(self._witness, [r for r in results if r.op not in self._told])
+        self._told |= {result.op for result in results if result.is_different}
+        return facts
+
+    def _watch_variations(self) -> list[DeviceObservation]:
+        """The same inputs where the sanitizers watch both sides: of an op whose results are the
+        same as before, it may read what is not its own."""
+        if self._base is None or not promises_same_results(self._change.pull):
+            return []
+        results = with_base(
+            self._workspace,
+            self._build_as(HEAD, self._head, "sanitized"),
+            self._build_as(BASE, self._base, "sanitized"),
+            self._calls,
+            lambda op: self._tick(f"sanitized: {op.op}"),
+            self._told,
+        )
+        self._comparisons += comparisons.with_variations("sanitizers-varied", results)
+        return observations.watched(self._witness, results)
 
     def _compare_siblings(self) -> list[DeviceObservation]:
         """Ops and their copies for other hardware, on the calls that the tests of both show."""

@@ -53,10 +53,10 @@ def build_side(
     for event in (*result.of("runtime"), *result.of("source"), *result.of("helper")):
         if event["compiled_now"] and variant != "covered":
             workspace.keep(Path(event["library"]))
-    if variant != "covered":
-        for pattern in ("*.o", "*.gch"):
-            for path in (folder / "out").glob(pattern):
-                workspace.keep(path)
+    # The files that tell of the lines that were reached lie beside their objects, in this run.
+    for pattern in ("*.gch",) if variant == "covered" else ("*.o", "*.gch"):
+        for path in (folder / "out").glob(pattern):
+            workspace.keep(path)
     tests = {event["path"]: tuple(event["ops"]) for event in result.of("test")}
     needs = {event["path"]: tuple(event["needs"]) for event in result.of("test")}
     built_helpers = tuple(_source_build(event) for event in result.of("helper"))

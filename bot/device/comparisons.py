@@ -40,10 +40,10 @@ def with_replays(against: str, asked: str, found: str, events: Iterable[Json]) -
     ]
 
 
-def with_variations(results: Iterable[SiblingResult]) -> list[Comparison]:
+def with_variations(against: str, results: Iterable[SiblingResult]) -> list[Comparison]:
     """The variations of recorded inputs on which an op gave a result before and after."""
     return [
-        Comparison(result.op, "base-varied", "", _varied(result), len(result.varied_differences))
+        Comparison(result.op, against, "", _varied(result), len(result.varied_differences))
         for result in results
         if _varied(result)
     ]

@@ -23,6 +23,8 @@ from checks.core.finding import Execution
 from checks.core.observation import DeviceObservation, ObservationKind
 
 _LONGEST = 300
+# Where sides differ of which one ended its process.
+THE_PROCESS = "the process"
 # How a test ends that gives an op other arguments than it takes; not every `OpError` is that.
 _REFUSED = re.compile(r"OpError: (takes \d+ arguments, not \d+|an argument is no )")
 
@@ -258,4 +260,27 @@ def varied(witness: Witness, results: Iterable[SiblingResult]) -> list[DeviceObs
                     certain=False,
                 )
             )
+    return facts
+
+
+def watched(witness: Witness, results: Iterable[SiblingResult]) -> list[DeviceObservation]:
+    """What a sanitizer saw of an op on an input that its own tests do not show, and on which it saw
+    nothing before the change."""
+    facts = []
+    for result in results:
+        ended = [event for event in result.varied_differences if event["place"] == THE_PROCESS]
+        if not ended or result.error is None:
+            continue
+        at = (result.error.path, result.error.line) if result.error.path else None
+        facts.append(
+            witness.observe(
+                ObservationKind.SANITIZER,
+                [result.op],
+                "",
+                result.error.text,
+                inputs=ended[0]["inputs"],
+                at=at,
+                certain=False,
+            )
+        )
     return facts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +11,9 @@ from pathlib import Path
 from bot.device.copies import OpCopy
 from bot.device.observations import Witness
 from bot.device.process import JobResult, Json, run_job
+from bot.device.tests import sanitizer_error
 from bot.device.workspace import Workspace
-from bot.reports.device_run import SiblingResult, SideBuild
+from bot.reports.device_run import SanitizerError, SiblingResult, SideBuild
 from checks.core.observation import DeviceObservation, ObservationKind
 
 # The label of the jobs that run the copies' own tests.
@@ -115,6 +116,7 @@ def _run(
             "copy": [str(plan.copies.root / path) for path in item.files],
         },
         "left_out": list(left_out),
+        "variant": plan.own.variant,
         "variations": variations,
         "apart": apart,
     }
@@ -144,7 +146,14 @@ def _sibling_result(item: OpCopy, result: JobResult, left_out: Sequence[str]) ->
         tuple(dict.fromkeys(reasons)),
         dict(end.get("varied", {})),
         tuple(varied),
+        _last_error(result.said),
     )
+
+
+def _last_error(said: str) -> SanitizerError | None:
+    """What a sanitizer saw last: the input that is told was the last one that it ended."""
+    start = said.rfind("\n", 0, max(said.rfind("ERROR: AddressSanitizer"), 0)) + 1
+    return sanitizer_error(said[start:])
 
 
 def _unfinished(result: JobResult) -> str:
@@ -159,18 +168,24 @@ def with_base(
     base: SideBuild,
     calls: Path,
     tick: Callable[[OpCopy], None],
+    left_out: Collection[str] = (),
 ) -> list[SiblingResult]:
-    """Every op that the change may alter, with itself as it was before: the base's is the copy."""
+    """Every op that the change may alter, but for those `left_out`, with itself as it was before:
+    the base's is the copy."""
     sources = [source for source in base.sources if source.library]
     same = {library for library in head.libraries if library in base.libraries}
     ops = []
     for source in head.sources:
         for op in source.ops:
             before = base.source_of([op])
-            if source.library and source.library not in same and before:
+            is_other = bool(source.library) and source.library not in same
+            if is_other and before and op not in left_out:
                 others = (other.path for other in sources if other.path != before)
                 ops.append(OpCopy(op, before, tuple(others)))
-    plan = SiblingPlan(workspace, head.name, head, base, calls, "", PROMISED)
+    side = f"{head.name}-{head.variant}"
+    # Where the sanitizers watch each takes several times as long.
+    variations = VARIATIONS if head.variant == "sanitized" else PROMISED
+    plan = SiblingPlan(workspace, side, head, base, calls, "", variations)
     return compare_all(plan, ops, tick)
 
 

@@ -19,6 +19,7 @@ from bot.reports.device_run import (
     PROCESS,
     TOO_SLOW,
     CaseResult,
+    SanitizerError,
     SideBuild,
 )
 
@@ -40,15 +41,6 @@ class FileResult:
     cases: tuple[CaseResult, ...]
     barriers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sanitizers: tuple[SanitizerError, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SanitizerError:
-    """The first error of a sanitizer: what it is, and where in device code."""
-
-    text: str
-    path: str
-    line: int
 
 
 @dataclass(frozen=True, slots=True)

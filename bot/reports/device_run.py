@@ -148,12 +148,21 @@ class MutantResult:
 
 
 @dataclass(frozen=True, slots=True)
+class SanitizerError:
+    """An error that a sanitizer saw: what it is, and where in device code."""
+
+    text: str
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class SiblingResult:
     """What came of an op and its copy for other hardware, the file `copy`.
 
     `why` says why nothing was compared. Recorded calls are in `agreed` (by name) or `differences`;
     `reasons` tell why some were left out. `varied` counts variations of them by their outcome,
-    `varied_differences` has the smallest that differs.
+    `varied_differences` has the smallest that differs; `error` is what a sanitizer saw last.
     """
 
     op: str
@@ -164,6 +173,7 @@ class SiblingResult:
     reasons: tuple[str, ...] = ()
     varied: Mapping[str, int] = field(default_factory=dict)
     varied_differences: tuple[dict[str, Any], ...] = ()
+    error: SanitizerError | None = None
 
     @property
     def is_compared(self) -> bool:
@@ -181,7 +191,7 @@ class Comparison:
     """On how many inputs an op was compared, and on how many of them it differed.
 
     `against`: `tests`, `schedules`, `sanitizers`, `base`, `base-varied` (inputs made of recorded
-    ones), or `copy` with its path in `place`.
+    ones), `sanitizers-varied` (those under sanitizers), or `copy` with its path in `place`.
     """
 
     op: str

@@ -21,6 +21,7 @@ from kernels.emulator.discovery import hardware_of, tests_of
 from kernels.emulator.events import Events
 from kernels.emulator.extensions import extensions_of
 from kernels.emulator.importers import tests_of_extensions
+from kernels.emulator.linked import sources_to_link
 from kernels.emulator.needs import needs_of
 from kernels.emulator.prefix import with_prefix
 from kernels.emulator.toolchain import NoCompiler, Toolchain, Variant, find_toolchain
@@ -59,7 +60,7 @@ def _build(job: dict[str, Any]) -> None:
     """Tell of the runtime's library, of each source's, and of the tests that import their ops.
 
     The tests only where the job wants them: every file of the repository is read for that. What
-    they need besides is built as well, and so are the job's `helpers`.
+    they need besides is built as well, to be imported or linked, and so are the job's `helpers`.
     """
     events = Events(Path(job["events"]))
     try:
@@ -75,8 +76,9 @@ def _build(job: dict[str, Any]) -> None:
     events.write({"event": "runtime", **_plain(runtime)})
     if runtime.library is None:
         return
+    workshop = with_prefix(workshop)
     builds = build_all(
-        with_prefix(workshop, len(job["sources"])),
+        workshop,
         root,
         job["sources"],
         lambda build: events.write({"event": "source", **_plain(build)}),
@@ -88,15 +90,27 @@ def _build(job: dict[str, Any]) -> None:
         needed = sorted(needs.get(path, ()))
         events.write({"event": "test", "path": path, "ops": sorted(ops), "needs": needed})
     helpers = {*job["helpers"], *(source for found in needs.values() for source in found.values())}
-    helpers -= set(job["sources"])
-    if helpers:
-        build_all(
-            with_prefix(workshop, len(helpers)),
+    linked = sources_to_link(root, builds) if job["with_tests"] else set()
+    _build_helpers(job, workshop, events, helpers | linked)
+    events.write({"event": "end"})
+
+
+def _build_helpers(
+    job: dict[str, Any], workshop: Workshop, events: Events, wanted: set[str]
+) -> None:
+    """Tell of the library of each of these that is not built yet, and of those that they need to
+    be linked."""
+    root = Path(job["root"])
+    known = set(job["sources"])
+    while pending := sorted(wanted - known):
+        known |= wanted
+        builds = build_all(
+            workshop,
             root,
-            sorted(helpers),
+            pending,
             lambda build: events.write({"event": "helper", **_plain(build)}),
         )
-    events.write({"event": "end"})
+        wanted = sources_to_link(root, builds) if job["with_tests"] else set()
 
 
 def _tests(root: Path, builds: Sequence[Build]) -> dict[str, set[str]]:
@@ -118,7 +132,7 @@ def _mutate(job: dict[str, Any]) -> None:
     caches = tuple(Path(path) for path in job["caches"])
     workshop = Workshop(find_toolchain(), Path(job["output"]), caches)
     build_texts(
-        with_prefix(workshop, len(job["texts"])),
+        with_prefix(workshop),
         Path(job["root"]),
         job["source"],
         job["texts"],

@@ -56,6 +56,21 @@ class Retyping:
 
 
 @dataclass(frozen=True)
+class Filling:
+    """What no call gives at `places` is a copy of the tensors at `donors`."""
+
+    places: tuple[int, ...]
+    donors: tuple[int, ...]
+
+    def apply(self, values: list[Value]) -> None:
+        """Give what is left out."""
+        for place, donor in zip(self.places, self.donors, strict=True):
+            value = values[donor]
+            if isinstance(value, HostTensor):
+                values[place] = HostTensor(value.array.copy(), value.dtype, value.on_host)
+
+
+@dataclass(frozen=True)
 class Sources:
     """What an edit may take from: another call's arguments, and what all callers see to."""
 

@@ -113,6 +113,7 @@ class Library:
     ) -> None:
         self._prefix = prefix
         self._libraries = libraries
+        self._missing = ""
         self._loader = Loader(libraries, namesakes=namesakes)
         self._runtime = self._loader.load(runtime)
         self._runtime.emulator_register_with(prefix.encode())
@@ -123,7 +124,8 @@ class Library:
             getattr(self._runtime, name).restype = ctypes.c_char_p
         for name in ("emulator_result_rank", "emulator_result_integer"):
             getattr(self._runtime, name).restype = ctypes.c_int64
-        self._runtime.emulator_result_shape.restype = ctypes.POINTER(ctypes.c_int64)
+        for name in ("emulator_result_shape", "emulator_result_strides"):
+            getattr(self._runtime, name).restype = ctypes.POINTER(ctypes.c_int64)
         self._runtime.emulator_result_real.restype = ctypes.c_double
 
     def load_op(self, op: str) -> bool:
@@ -159,12 +161,15 @@ class Library:
 
     def error(self, said: str) -> OpError:
         """The error of an op that came to no end, by what it `said` of it."""
-        missing = self.take_missing()
-        return MissingPart(missing) if missing else OpError(said)
+        self._missing = self.take_missing()
+        return MissingPart(self._missing) if self._missing else OpError(said)
 
     def take_missing(self) -> str:
-        """What ops came to that the emulator does not have, since this was asked before."""
-        return str(self._runtime.emulator_missing().decode("utf-8", "replace"))
+        """What ops came to that the emulator does not have, since this was asked before: an error
+        that told of it may have been caught."""
+        missing = str(self._runtime.emulator_missing().decode("utf-8", "replace"))
+        told, self._missing = self._missing, ""
+        return missing or told
 
     def set_schedule(self, seed: int) -> None:
         """The order of threads for ops that are not called from here."""
@@ -197,7 +202,9 @@ class Library:
         dtype = _NAMES[number]
         array: Array = np.empty(shape, _STORAGE.get(dtype, dtype))
         self._runtime.emulator_result_copy(index, ctypes.c_void_p(array.ctypes.data))
-        return HostTensor(array, dtype)
+        strides = self._runtime.emulator_result_strides(index)[:rank]
+        in_bytes = [stride * array.itemsize for stride in strides]
+        return HostTensor(np.lib.stride_tricks.as_strided(array, shape, in_bytes), dtype)
 
 
 def _pack(values: Sequence[object], keep: list[object]) -> ctypes.Array[_Argument]:

@@ -126,7 +126,12 @@ class Pair:
             {name.lower() for text in texts for name in _TYPE.findall(text)}
             for texts in self._texts
         ]
-        return [] if any(self._forms) else sorted(set.intersection(*named) & set(FLOATS))
+        return sorted(set.intersection(*named) & set(FLOATS)) if self.is_one_op else []
+
+    @property
+    def is_one_op(self) -> bool:
+        """Whether the sides are one op before and after a change, and no copies."""
+        return not any(self._forms)
 
     @property
     def stand_ins(self) -> dict[str, str]:

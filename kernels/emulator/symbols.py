@@ -37,6 +37,19 @@ def defines(library: Path, symbol: str) -> bool:
     return symbol in _defined(library, symbol)
 
 
+def undefined_functions(library: Path) -> set[tuple[str, str]]:
+    """The functions that a library lacks, but for those of the system's: the namespace (`a::b::`)
+    and the name of each."""
+    said = subprocess.run(
+        ["nm", "-D", "--undefined-only", str(library)], capture_output=True, text=True, check=False
+    )
+    symbols = [line.split()[-1] for line in said.stdout.splitlines()]
+    # What the system defines has a version.
+    own = [symbol for symbol in symbols if symbol.startswith("_Z") and "@" not in symbol]
+    names = [_FUNCTION.fullmatch(readable) for readable in _readable(own)] if own else []
+    return {(name[1], name[2]) for name in names if name is not None}
+
+
 def find_namesake(symbol: str, libraries: Iterable[Path]) -> Namesake | None:
     """The only function that has the name and the types of parameters of `symbol`, in another
     namespace."""

@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 
 import numpy as np
 
 from kernels.emulator.apart import gives_result, is_overwritten
-from kernels.emulator.edits import EDITS, Edit, Retyping, Sources, sum_of_each
+from kernels.emulator.edits import EDITS, Edit, Filling, Retyping, Sources, sum_of_each
 from kernels.emulator.library import HostTensor, Value
 from kernels.emulator.preconditions import Preconditions, find_preconditions
 from kernels.emulator.recording import Call
@@ -33,6 +33,10 @@ _MOST_CHOICES = 1 << 24
 _FEW_CALLS = 2
 # A limit in the environment where nothing says how much there is.
 _LARGEST_SETTING = 64
+# Of what no call gives: the ways in which an op is asked to take it, and those that are taken of
+# each number of tensors.
+_MOST_FILLINGS = 64
+_FEW_FILLINGS = 2
 # Elements: each variation of a larger call takes seconds.
 _LARGEST_CALL = 1 << 16
 # Attempts for one that is no other's input, and seconds for all: some ops take one for a call.
@@ -55,7 +59,7 @@ class Attempt:
 
     index: int
     edits: tuple[Edit, ...]
-    retyping: Retyping | None = None
+    form: Retyping | Filling | None = None
 
 
 def find_difference(
@@ -76,11 +80,11 @@ def find_difference(
     rules = find_preconditions(shown, partial(is_overwritten, pair))
     rules = rules.with_asked(shown[0].parameters, pair.asked)
     freedom = Freedom(rules, pair.settings)
-    retypings = find_retypings(pair, shown[0])
+    forms = [*find_retypings(pair, shown[0]), *find_fillings(pair, shown)]
 
     def made(attempt: Attempt) -> Call:
         varied = vary(shown, attempt.index, attempt.edits, freedom)
-        return varied if attempt.retyping is None else retype(varied, attempt.retyping)
+        return varied if attempt.form is None else reform(varied, attempt.form)
 
     def ask(call: Call) -> Comparison | None:
         comparison = compare(pair, call)
@@ -90,7 +94,7 @@ def find_difference(
     until = time.monotonic() + _LONGEST
     seen = {_key(call) for call in shown}
     tried = 0
-    attempts = _attempts(len(shown), useful_kinds(shown, freedom), retypings)
+    attempts = _attempts(len(shown), useful_kinds(shown, freedom), forms)
     for attempt in islice(attempts, _MOST_FOR_ONE * most):
         call = made(attempt)
         if _key(call) in seen:
@@ -131,28 +135,30 @@ def _changes_any(
     return False
 
 
-def _attempts(count: int, kinds: Sequence[str], retypings: Sequence[Retyping]) -> Iterator[Attempt]:
-    """Always the same ones, by chance, first each type with nothing else. Of 300 that Hypothesis
+def _attempts(
+    count: int, kinds: Sequence[str], forms: Sequence[Retyping | Filling]
+) -> Iterator[Attempt]:
+    """Always the same ones, by chance, first each form with nothing else. Of 300 that Hypothesis
     chose none showed a mistake in a kernel that six of these show: it tries what is simple again
     and again."""
-    yield from (Attempt(0, (), retyping) for retyping in retypings)
+    yield from (Attempt(0, (), form) for form in forms)
     chance = np.random.default_rng(0)
     while kinds:
         numbers = chance.integers(0, _MOST_CHOICES, (chance.integers(1, _MOST_EDITS + 1), 3))
         edits = tuple(Edit(str(chance.choice(kinds)), *row) for row in numbers.tolist())
-        retyping = int(chance.integers(0, 2 * len(retypings) + 1))
-        chosen = retypings[retyping] if retyping < len(retypings) else None
+        form = int(chance.integers(0, 2 * len(forms) + 1))
+        chosen = forms[form] if form < len(forms) else None
         yield Attempt(int(chance.integers(0, count)), edits, chosen)
 
 
 def _smaller(attempt: Attempt) -> Iterator[Attempt]:
     """What changes less, of a call that is not larger, the least first."""
-    retypings = dict.fromkeys((None, attempt.retyping))
+    forms = dict.fromkeys((None, attempt.form))
     for index in dict.fromkeys((*range(min(attempt.index, _FEW_CALLS)), attempt.index)):
         for count in range(len(attempt.edits) + 1):
             for edits in combinations(attempt.edits, count):
-                for retyping in retypings:
-                    yield Attempt(index, edits, retyping)
+                for form in forms:
+                    yield Attempt(index, edits, form)
 
 
 def _chosen(calls: Sequence[Call]) -> list[Call]:
@@ -181,16 +187,40 @@ def find_retypings(pair: Pair, call: Call) -> list[Retyping]:
     found = []
     for places in filter(None, chosen):
         for dtype in pair.types:
-            retyped = retype(call, Retyping(places, dtype))
+            retyped = reform(call, Retyping(places, dtype))
             if retyped.has_other_types and gives_result(pair, 1, retyped):
                 found.append(Retyping(places, dtype))
     return found
 
 
-def retype(call: Call, retyping: Retyping) -> Call:
-    """The call with other types of floats."""
+def find_fillings(pair: Pair, calls: Sequence[Call]) -> list[Filling]:
+    """The ways in which the op takes what all calls leave out: one tensor, or all at once, as
+    copies of others of the call. Of copies for other hardware only that is known which tests
+    show."""
+    values = calls[0].values
+    columns = zip(*(call.values for call in calls), strict=False)
+    places = tuple(n for n, column in enumerate(columns) if all(v is None for v in column))
+    if not places or not pair.is_one_op:
+        return []
+    kinds = {
+        (value.dtype, value.array.ndim, value.array.shape[:1]): place
+        for place, value in reversed(list(enumerate(values)))
+        if isinstance(value, HostTensor)
+    }
+    donors = sorted(kinds.values())
+    found = []
+    for chosen in dict.fromkeys((*((place,) for place in places), places)):
+        ways = islice(product(donors, repeat=len(chosen)), _MOST_FILLINGS)
+        fillings = (Filling(chosen, way) for way in ways)
+        taken = (way for way in fillings if gives_result(pair, 1, reform(calls[0], way)))
+        found += islice(taken, _FEW_FILLINGS)
+    return found
+
+
+def reform(call: Call, form: Retyping | Filling) -> Call:
+    """The call with other types of floats, or with what it leaves out."""
     values = list(call.values)
-    retyping.apply(values)
+    form.apply(values)
     is_other = _types_of(values) != _types_of(call.values)
     return replace(call, values=values, is_shown=False, has_other_types=is_other)
 

@@ -85,8 +85,10 @@ class Bench:
         self._source = source
         self._folder = folder
         self._title = ["--title", title] if title else []
-        cache = {"XDG_CACHE_HOME": str(folder / "cache"), "PYTHONPATH": str(ROOT)}
-        self._environment = os.environ | cache | {"PATH": path_without_bwrap(folder / "bin")}
+        # The floor's tests are without the plugins of this environment, as the compared ones are.
+        own = {"XDG_CACHE_HOME": str(folder / "cache"), "PYTHONPATH": str(ROOT)}
+        own |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PATH": path_without_bwrap(folder / "bin")}
+        self._environment = os.environ | own
 
     def run(self) -> Cost:
         """The base compared, then the change, then the floor."""

@@ -64,6 +64,9 @@ _FORKS = f"{_EMULATOR}forks.py"
 _ROW_IDS = f"{_EMULATOR}row_ids.py"
 _FLOAT_ROWS = f"{_EMULATOR}float_rows.py"
 _ASKED = f"{_EMULATOR}asked_numbers.py"
+_LINKED = f"{_EMULATOR}linked.py"
+_WORKSPACE = "bot/device/workspace.py"
+_SIBLING_RUNS = "bot/device/siblings.py"
 _RUNS_OF_FILES = "bot/device/tests.py"
 _ACTIONS = "bot/device/actions.py"
 
@@ -81,7 +84,7 @@ _SHOWN = "test_preconditions.py"
 _PAIRS = "test_pairs.py"
 _LENGTHS = "test_variation.py"
 _NOT_HERE = "test_command.py::test_what_the_emulator_does_not_have"
-_OF_TORCH = "test_torch.py::test_an_op_and_its_test"
+_CAUGHT = "test_command.py::test_a_test_that_catches_what_is_not_emulated"
 _OTHER_TYPES = "test_command.py::test_a_type_that_no_test_has"
 _PADDING = "test_standins.py"
 _TAKEN = "test_siblings.py::test_a_tensor_for_each_request_and_one_for_all"
@@ -89,6 +92,10 @@ _BESIDE = "test_needs.py"
 _DEATHS = "test_deaths.py"
 _SAID = "test_deaths.py::test_what_a_sanitizer_saw_is_the_same_each_time"
 _STATE = "test_state.py"
+_LINKER = "test_needs.py::test_what_the_linker_alone_needs"
+_STRIDES = "test_runtime.py::test_a_tensor_with_strides"
+_FILES = "test_workspace.py"
+_WATCHED = "test_command.py::test_what_only_a_sanitizer_sees"
 ALL = (
     Broken(_CUB, "static_cast<bool>(flags[i])", "!flags[i]", _SELECTED),
     Broken(_CUB, "static_cast<bool>(predicate(in[i]))", "true", _SELECTED),
@@ -163,15 +170,27 @@ ALL = (
     Broken(_SIBLINGS, "seed if number else 0", "seed", _PAIRS),
     Broken(_SIBLINGS, "and not call.is_shown ", "", _PAIRS),
     Broken(_SIBLINGS, "and not rooms.are_whole()", "and False", _PAIRS),
-    Broken(_SIBLINGS, "if any(self._forms)", "if False", _PAIRS),
+    Broken(_SIBLINGS, "return not any(self._forms)", "return True", _PAIRS),
     Broken(_SIBLINGS, "wanted=call.has_other_types", "wanted=False", _PAIRS),
     Broken(_REPLAYING, "if first.is_missing or second.is_missing:", "if False:", _PAIRS),
     Broken(_REPLAYING, "(memory[-_ROOM:] == self._byte).all()", "True", _PAIRS),
+    Broken(_MAIN, "        wanted = sources_to_link", "        wanted = set()  #", _LINKER),
+    Broken(_LINKED, "return max(alike", "return min(alike", _LINKER),
+    Broken(_WORKSPACE, "return self.tree.read(name) == data", "return True", _FILES),
+    Broken(_TENSOR, "last >= numel()", "last > numel()", _STRIDES),
+    Broken(_TENSOR, "if (strides != this->strides()) strides_ = strides;", "", _STRIDES),
+    Broken(_LIBRARY, "[stride * array.itemsize for", "[stride for", _STRIDES),
+    Broken(_SIBLING_RUNS, '"variant": plan.own.variant', '"variant": ""', _WATCHED),
+    Broken(_ACTIONS, "if seen else self._watch_variations()", "", _WATCHED),
     Broken(_MAIN, '(sanitizer, "libstdc++.so.6")', "(sanitizer,)", _NOT_HERE),
     Broken(
-        _LIBRARY, "MissingPart(missing) if missing else OpError(said)", "OpError(said)", _NOT_HERE
+        _LIBRARY,
+        "MissingPart(self._missing) if self._missing else OpError(said)",
+        "OpError(said)",
+        _NOT_HERE,
     ),
-    Broken(_TESTING, "missing := self._library.take_missing()", 'missing := ""', _OF_TORCH),
+    Broken(_LIBRARY, "return missing or told", "return missing", _CAUGHT),
+    Broken(_TESTING, "missing := self._library.take_missing()", 'missing := ""', _CAUGHT),
     Broken(_TENSOR, "if (emulator::types_are_checked()) check_type<T>();", "", _OTHER_TYPES),
     Broken(_FUNCTIONAL, "others + pairs[::-1]", "others + pairs", _PADDING),
     Broken(_NEEDS, "if module in modules and name not in ops)", "if name not in ops)", _BESIDE),
@@ -239,6 +258,10 @@ ALL = (
     ),
     Broken(_EDITS, "is_asked | (", "(", _LENGTHS),
     Broken(_EDITS, "if asked and which % 2:", "if False:", _LENGTHS),
+    Broken(_VARIATION, "if all(v is None for v in column)", "if column[0] is None", _PAIRS),
+    Broken(_VARIATION, "if not places or not pair.is_one_op:", "if not places:", _PAIRS),
+    Broken(_VARIATION, "for place in places), places)", "for place in places),)", _PAIRS),
+    Broken(_VARIATION, "*find_fillings(pair, shown)]", "]", _PAIRS),
     Broken(_VARIATION, "if _key(call) in seen:", "if False:", _PAIRS),
     Broken(_VARIATION, "_MOST_FOR_ONE * most)", "most)", _PAIRS),
     Broken(_VARIATION, "        seen.add(_key(call))\n", "", _PAIRS),

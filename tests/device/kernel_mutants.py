@@ -99,6 +99,9 @@ class Measurement:
             passing = {test: case for test, case in before.items() if case.outcome == PASSED}
             mutants = chosen_mutants(change, source.path, each, first)
             sys.stderr.write(f"{source.path}: {len(mutants)}\n")
+            # Some sources have their kernels in headers.
+            if not mutants:
+                continue
             results = judge(workspace, head, head, mutants, passing, _LONGEST)
             for mutant, result in zip(mutants, results, strict=True):
                 yield self._judgement(mutant, result)

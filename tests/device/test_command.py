@@ -151,6 +151,31 @@ def test_what_only_a_varied_input_shows(cache: Path, tmp_path: Path, title: str)
 
 
 @needs_compiler
+def test_what_only_a_sanitizer_sees_of_a_varied_input(cache: Path, tmp_path: Path) -> None:
+    fixture_repo.write_ops(tmp_path, 0, ["beside"])
+    base = fixture_repo.commit(tmp_path, "base")
+    fixture_repo.write_ops(tmp_path, 1, ["beside"])
+    head = fixture_repo.commit(tmp_path, "head")
+    sides = ("--repo", str(tmp_path), "--head", head, "--title", "Refactor", "--format", "json")
+    report = report_of(run_device(cache, "compare", "--base", base, *sides))
+    [finding] = report["findings"]
+    assert (finding["rule"], finding["severity"]) == ("device.sanitizer", "question")
+    assert "stack-buffer-overflow in beside_kernel" in finding["message"]["en"]
+    assert finding["location"]["path"].endswith("beside.cu")
+    [[_, shown]] = finding["evidence"][0]["inputs"]
+    numbers = shown.partition("[8] ")[2].strip("[]").split(", ")
+    assert numbers[1] == numbers[2]
+    # What the base reads too is not the change's.
+    [source] = tmp_path.rglob("beside.cu")
+    source.write_text(source.read_text() + "// one more line\n")
+    sides = (*sides[:3], fixture_repo.commit(tmp_path, "more"), *sides[4:])
+    report = report_of(run_device(cache, "compare", "--base", head, *sides))
+    assert report["findings"] == []
+    [watched] = [c for c in report["comparisons"] if c["against"] == "sanitizers-varied"]
+    assert watched["inputs"] > 1
+
+
+@needs_compiler
 def test_a_limit_in_the_environment(cache: Path, tmp_path: Path) -> None:
     fixture_repo.write_ops(tmp_path, 0, ["add_one"])
     fixture_repo.read_limit(tmp_path, "add_one", "std::stoi(most)")
@@ -226,12 +251,24 @@ def test_what_the_emulator_does_not_have(cache: Path, tmp_path: Path) -> None:
     assert report["sources"]["refused"] == []
     [case] = [case for case in report["tests"]["cases"] if "test_keep" in case["test"]]
     assert case["outcome"] == "not_run"
-    assert case["why"] == "MissingPart: tensors with strides of their own"
+    assert case["why"] == "MissingPart: strides that leave a tensor's own memory"
     # Nor do the recorded calls say that its results are others.
     assert report["findings"] == []
     # Not even where the sanitizers watch, under which an error of C++ ended the process once.
     [watched] = [item for item in report["comparisons"] if item["against"] == "sanitizers"]
     assert (watched["inputs"], watched["differed"]) == (0, 0)
+
+
+@needs_compiler
+def test_a_test_that_catches_what_is_not_emulated(cache: Path, tmp_path: Path) -> None:
+    fixture_repo.write_ops(tmp_path, 0, ["add_one"])
+    fixture_repo.set_strides(tmp_path, "add_one")
+    fixture_repo.catch_errors(tmp_path, "add_one")
+    head = fixture_repo.commit(tmp_path, "head")
+    sides = ("--repo", str(tmp_path), "--head", head, "--format", "json")
+    [case] = report_of(run_device(cache, "test", *sides))["tests"]["cases"]
+    assert case["outcome"] == "not_run"
+    assert case["why"] == "NotEmulated: strides that leave a tensor's own memory"
 
 
 @needs_compiler

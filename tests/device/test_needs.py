@@ -113,3 +113,26 @@ def test_which_source_a_name_is_from(tmp_path: Path) -> None:
         "count": f"{fixture_repo.OPS}/count.cu",
     }
     assert needs == {"tests/test_all.py": places}
+
+
+@needs_compiler
+def test_what_the_linker_alone_needs_is_built_too(cache: Path, tmp_path: Path) -> None:
+    fixture_repo.write_ops(tmp_path, 0, ["add_one", "mirror"])
+    [source] = tmp_path.rglob("add_one.cu")
+    size = "  int n = static_cast<int>(values.shape()[0]);\n"
+    text = source.read_text().replace(size, size + "  elsewhere(n);\n")
+    source.write_text(text.replace("__global__", f"{_DECLARED}__global__", 1))
+    defined = "void further(int);\nvoid elsewhere(int n) { further(n); }\n"
+    (source.parent / "elsewhere.cu").write_text(defined)
+    (source.parent / "further.cu").write_text("void further(int) {}\n")
+    other = tmp_path / "ops/other_gpu_ops"
+    other.mkdir(parents=True)
+    (other / "elsewhere.cu").write_text("void elsewhere(int n) { int no; }\n")
+    head = fixture_repo.commit(tmp_path, "head")
+    arguments = ("--repo", str(tmp_path), "--head", head, "--format", "json")
+    report = report_of(run_device(cache, "test", *arguments, "--paths", "*add_one.cu"))
+    for_tests = report["sources"]["for_tests"]
+    assert [Path(path).name for path in for_tests] == ["elsewhere.cu", "further.cu"]
+    assert all(Path(path).parent == source.relative_to(tmp_path).parent for path in for_tests)
+    [case] = [case for case in report["tests"]["cases"] if "test_add_one" in case["test"]]
+    assert case["outcome"] == "passed"

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from kernels.emulator.edits import Retyping
+from kernels.emulator.edits import Filling, Retyping
 from kernels.emulator.library import HostTensor, MissingPart, OpError, OpSignature, Value
 from kernels.emulator.recording import Call
 from kernels.emulator.replaying import compare, make_call
 from kernels.emulator.siblings import Agreement, Pair
-from kernels.emulator.variation import find_difference, find_retypings
+from kernels.emulator.variation import find_difference, find_fillings, find_retypings
 
 Body = Callable[[list[np.ndarray]], None]
 _NAMES = ("lens", "flags", "out")
@@ -248,6 +248,67 @@ def test_the_types_in_which_an_op_takes_its_floats() -> None:
     # Of copies only those are known that tests show.
     pair.show(call, of_copy=True)
     assert pair.types == []
+
+
+class Optional(Written):
+    """An op that takes `flags` and `more` or neither, and only flags for `flags`."""
+
+    def __init__(self, added: int) -> None:
+        super().__init__(add)
+        self._added = added
+
+    def ops(self) -> dict[str, OpSignature]:
+        return {"f": OpSignature(("lens", "flags", "more", "out"), ())}
+
+    def call(self, name: str, values: Sequence[Value], seed: int = 0) -> list[Value]:
+        lens, flags, more, out = values
+        assert isinstance(lens, HostTensor) and isinstance(out, HostTensor)
+        out.array[:] = lens.array
+        if flags is None and more is None:
+            return []
+        if not isinstance(flags, HostTensor) or not isinstance(more, HostTensor):
+            raise OpError("both or neither")
+        if self._is_checked and flags.dtype != "bool":
+            raise OpError("another type")
+        out.array[more.array == 4] += self._added
+        return []
+
+
+def test_what_no_call_gives_is_given() -> None:
+    lens, _, out = asked([3, 4, 5]).values
+    names = ("lens", "flags", "more", "out")
+    calls = [Call("f", names, [lens, None, None, out])]
+    none = Pair("f", Optional(1), Optional(0))
+    # No tensor of the call is one of flags.
+    assert find_fillings(none, calls) == []
+    assert find_difference(none, calls, 50, Counter()) is None
+
+
+class Rows(Optional):
+    """The same for tensors of any type."""
+
+    def check_types(self, *, wanted: bool) -> None:
+        return
+
+
+def test_a_difference_in_what_no_call_gives() -> None:
+    lens, _, out = asked([3, 4, 5]).values
+    names = ("lens", "flags", "more", "out")
+    calls = [Call("f", names, [lens, None, None, out]), Call("f", names, [out, None, None, lens])]
+    pair = Pair("f", Rows(1), Rows(0))
+    # Either alone is refused; there is one kind of tensor to give.
+    assert find_fillings(pair, calls) == [Filling((1, 2), (0, 0))]
+    found = find_difference(pair, calls, 50, Counter())
+    assert found is not None
+    assert not found.call.is_shown
+    flags, more = found.call.values[1:3]
+    assert isinstance(flags, HostTensor) and isinstance(more, HostTensor)
+    assert more.array.tolist() == [3, 4, 5]
+    # What one call gives is left to itself, and of copies for other hardware nothing is made up.
+    given = Call("f", names, [lens, lens, lens, out])
+    assert find_fillings(pair, [*calls, given]) == []
+    pair.show(given, of_copy=True)
+    assert find_fillings(pair, calls) == []
 
 
 class Missing(Written):

@@ -11,7 +11,7 @@ from kernels.emulator.limits import Limit, find_limits, largest
 from kernels.emulator.preconditions import Preconditions, find_preconditions
 from kernels.emulator.recording import Call
 from kernels.emulator.relations import Relation, find_relations
-from kernels.emulator.variation import Freedom, retype, vary
+from kernels.emulator.variation import Freedom, reform, vary
 
 _NAMES = ("first", "second", "third")
 
@@ -163,16 +163,16 @@ def test_what_is_derived_in_an_unknown_way_is_left_alone() -> None:
 def test_floats_of_other_types() -> None:
     numbers = HostTensor(np.array([1.5, -2.0], np.float32), "float32")
     asked = call(numbers, numbers, integers([1]))
-    retyped = retype(asked, Retyping((0,), "float16"))
+    retyped = reform(asked, Retyping((0,), "float16"))
     first, second, _ = retyped.values
     assert isinstance(first, HostTensor)
     assert isinstance(second, HostTensor)
     assert (first.dtype, first.array.tolist()) == ("float16", [1.5, -2.0])
     assert (second.dtype, retyped.has_other_types, retyped.is_shown) == ("float32", True, False)
-    retyped = retype(asked, Retyping((0, 1), "bfloat16"))
+    retyped = reform(asked, Retyping((0, 1), "bfloat16"))
     bits = [value.array.tolist() for value in retyped.values[:2] if isinstance(value, HostTensor)]
     assert bits == [[0x3FC0, 0xC000]] * 2
-    assert not retype(asked, Retyping((0, 2), "float32")).has_other_types
+    assert not reform(asked, Retyping((0, 2), "float32")).has_other_types
 
 
 def test_neither_what_is_derived_nor_its_sources_are_free() -> None:

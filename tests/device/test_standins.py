@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kernels.emulator.standins import NotEmulated
+from kernels.emulator.standins.paddle import creation, operations
 from kernels.emulator.standins.paddle.nn import functional
 from kernels.emulator.standins.paddle.tensor import Tensor
 
@@ -31,6 +32,31 @@ def test_padding_of_images() -> None:
 def test_padding_by_what_is_there_is_not_emulated() -> None:
     with pytest.raises(NotEmulated, match="reflect"):
         functional.pad(Tensor(np.zeros((1, 2, 3))), [1, 1], mode="reflect")
+
+
+def test_places_that_other_tensors_name() -> None:
+    rows = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+    names = Tensor(np.array([[2, 0], [1, 1]]))
+    assert operations.index_sample(rows, names).tolist() == [[2.0, 0.0], [4.0, 4.0]]
+    assert operations.index_select(rows, Tensor(np.array([2, 0])), 1).tolist() == [[2, 0], [5, 3]]
+    changed = operations.scatter(rows, Tensor(np.array([1])), rows[:1])
+    assert changed.tolist() == [[0, 1, 2], [0, 1, 2]]
+    assert rows.tolist() == [[0, 1, 2], [3, 4, 5]]
+    with pytest.raises(NotEmulated, match="adds up"):
+        operations.scatter(rows, Tensor(np.array([1])), rows[:1], overwrite=False)
+
+
+def test_a_number_by_its_own_sigmoid() -> None:
+    assert functional.silu(Tensor(np.array([0.0, 2.0]))).tolist() == [0.0, 2 / (1 + np.exp(-2.0))]
+
+
+def test_parts_and_steps() -> None:
+    rows = Tensor(np.arange(8, dtype=np.float32).reshape(2, 4))
+    assert [part.shape for part in operations.chunk(rows, 2, axis=-1)] == [[2, 2], [2, 2]]
+    assert [part.tolist() for part in rows.unbind(1)] == [[0, 4], [1, 5], [2, 6], [3, 7]]
+    assert creation.linspace(2.0, 0.0, 3).tolist() == [2.0, 1.0, 0.0]
+    assert operations.amax(rows, axis=1).tolist() == [3.0, 7.0]
+    assert operations.pow(rows[0], operations.ceil(rows[0] * 0.6)).tolist() == [1, 1, 4, 9]
 
 
 def shape(tensor: Tensor, widths: list[int]) -> list[int]:

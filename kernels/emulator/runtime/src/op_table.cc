@@ -82,6 +82,7 @@ int emulator_result_kind(int i) { return static_cast<int>(emulator::results[i].k
 int emulator_result_dtype(int i) { return emulator::results[i].dtype; }
 int64_t emulator_result_rank(int i) { return static_cast<int64_t>(emulator::results[i].shape.size()); }
 const int64_t* emulator_result_shape(int i) { return emulator::results[i].shape.data(); }
+const int64_t* emulator_result_strides(int i) { return emulator::results[i].strides.data(); }
 int64_t emulator_result_integer(int i) { return emulator::results[i].integer; }
 double emulator_result_real(int i) { return emulator::results[i].real; }
 void emulator_result_copy(int i, void* to) {

@@ -13,6 +13,7 @@ from kernels.emulator.standins.paddle.creation import (
     empty_like,
     full,
     full_like,
+    linspace,
     ones,
     ones_like,
     rand,

@@ -98,10 +98,15 @@ def empty_like(x: Tensor, dtype: Any = None) -> Tensor:
     return empty(x.shape, _like(x, dtype))
 
 
-def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
+def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, **_: Any) -> Tensor:
     first, last = (0, start) if end is None else (start, end)
     array = np.arange(plain(first), plain(last), plain(step))
     return to_tensor(array) if dtype is None else Tensor(array).astype(dtype)
+
+
+def linspace(start: Any, stop: Any, num: Any, dtype: Any = None, **_: Any) -> Tensor:
+    array = np.linspace(plain(start), plain(stop), int(num))
+    return Tensor(array).astype(dtype or "float32")
 
 
 def seed(number: int) -> None:

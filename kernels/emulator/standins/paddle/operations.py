@@ -7,17 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from kernels.emulator.standins import NotEmulated
 from kernels.emulator.standins.paddle.tensor import Tensor, plain
 
 __all__ = [
     "abs",
     "all",
     "allclose",
+    "amax",
+    "amin",
     "any",
     "argmax",
     "argsort",
     "assign",
     "cast",
+    "ceil",
+    "chunk",
     "clip",
     "clone",
     "concat",
@@ -27,7 +32,10 @@ __all__ = [
     "exp",
     "expand",
     "flatten",
+    "floor",
     "gather",
+    "index_sample",
+    "index_select",
     "isnan",
     "log",
     "logical_and",
@@ -41,7 +49,10 @@ __all__ = [
     "min",
     "minimum",
     "nonzero",
+    "pow",
     "reshape",
+    "scatter",
+    "shape",
     "sort",
     "split",
     "sqrt",
@@ -52,6 +63,7 @@ __all__ = [
     "tolist",
     "topk",
     "transpose",
+    "unbind",
     "unsqueeze",
     "where",
 ]
@@ -70,6 +82,14 @@ def split(x: Tensor, num_or_sections: Any, axis: int = 0) -> list[Tensor]:
     if isinstance(sections, (list, tuple)):
         sections = np.cumsum(sections)[:-1]
     return [Tensor(part, x.dtype_name) for part in np.split(x.array, sections, axis)]
+
+
+def chunk(x: Tensor, chunks: int, axis: int = 0) -> list[Tensor]:
+    return split(x, chunks, axis)
+
+
+def unbind(x: Tensor, axis: int = 0) -> list[Tensor]:
+    return x.unbind(axis)
 
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
@@ -169,6 +189,18 @@ def any(x: Tensor, axis: Any = None, keepdim: bool = False) -> Tensor:
     return x.any(axis, keepdim)
 
 
+def amax(x: Tensor, axis: Any = None, keepdim: bool = False) -> Tensor:
+    return x.max(axis, keepdim)
+
+
+def amin(x: Tensor, axis: Any = None, keepdim: bool = False) -> Tensor:
+    return x.min(axis, keepdim)
+
+
+def shape(x: Tensor) -> Tensor:
+    return Tensor(np.array(x.shape, np.int32))
+
+
 def argmax(x: Tensor, axis: Any = None, keepdim: bool = False) -> Tensor:
     return x.argmax(axis, keepdim)
 
@@ -189,6 +221,24 @@ def topk(x: Tensor, k: int, axis: int = -1) -> tuple[Tensor, Tensor]:
 
 def gather(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
     return Tensor(np.take(x.array, index.array.reshape(-1), int(axis)), x.dtype_name)
+
+
+def index_select(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
+    return gather(x, index, axis)
+
+
+def index_sample(x: Tensor, index: Tensor) -> Tensor:
+    """Of each row the numbers at the places that the row of `index` names."""
+    return Tensor(np.take_along_axis(x.array, index.array, 1), x.dtype_name)
+
+
+def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True) -> Tensor:
+    """Rows of `updates` in the places that `index` names, the last one where it names one twice."""
+    if not overwrite:
+        raise NotEmulated("paddle.scatter that adds up")
+    result = x.clone()
+    result.array[index.array.reshape(-1)] = updates.array
+    return result
 
 
 def masked_select(x: Tensor, mask: Tensor) -> Tensor:
@@ -217,6 +267,18 @@ def log(x: Tensor) -> Tensor:
 
 def sqrt(x: Tensor) -> Tensor:
     return Tensor(np.sqrt(x.array))
+
+
+def ceil(x: Tensor) -> Tensor:
+    return Tensor(np.ceil(x.array), x.dtype_name)
+
+
+def floor(x: Tensor) -> Tensor:
+    return Tensor(np.floor(x.array), x.dtype_name)
+
+
+def pow(x: Tensor, y: Any) -> Tensor:
+    return Tensor(np.power(x.array, plain(y)))
 
 
 def isnan(x: Tensor) -> Tensor:

@@ -219,6 +219,9 @@ class Tensor:
     def tile(self, repeats: Any) -> Tensor:
         return self._like(np.tile(self.array, repeats))
 
+    def unbind(self, axis: int = 0) -> list[Tensor]:
+        return [self._like(part) for part in np.moveaxis(self.array, axis, 0)]
+
     def _like(self, array: np.ndarray) -> Tensor:
         return Tensor(array, self.dtype_name, self.place)
 

@@ -28,6 +28,7 @@ struct Argument {
 // What a call gives back: results in memory of the library, valid until the next call.
 struct Result {
   std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
   int32_t dtype = 0;
   std::shared_ptr<unsigned char> memory;
   size_t bytes = 0;

@@ -23,6 +23,10 @@ def sigmoid(x: Tensor) -> Tensor:
     return Tensor((1 / (1 + np.exp(-x.array))).astype(x.array.dtype))
 
 
+def silu(x: Tensor) -> Tensor:
+    return x * sigmoid(x)
+
+
 def pad(
     x: Tensor,
     pad: Any,

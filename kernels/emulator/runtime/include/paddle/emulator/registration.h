@@ -91,6 +91,7 @@ struct Convert<std::vector<T>> {
 inline Result to_result(const paddle::Tensor& tensor) {
   Result result;
   result.shape = tensor.shape();
+  result.strides = tensor.strides();
   result.dtype = static_cast<int32_t>(tensor.dtype());
   result.memory = tensor.memory();
   result.bytes = tensor.bytes();

@@ -172,6 +172,7 @@ class Tensor {
   const std::vector<int64_t>& shape() const { return shape_; }
   common::DDim dims() const { return shape_; }
   std::vector<int64_t> strides() const {
+    if (!strides_.empty()) return strides_;
     std::vector<int64_t> result(shape_.size(), 1);
     for (size_t i = shape_.size(); i-- > 1;) result[i - 1] = result[i] * shape_[i];
     return result;
@@ -190,7 +191,15 @@ class Tensor {
   bool is_gpu() const { return place_.GetType() == phi::AllocationType::GPU; }
   bool is_cpu() const { return place_.GetType() == phi::AllocationType::CPU; }
   bool is_gpu_pinned() const { return place_.GetType() == phi::AllocationType::GPUPINNED; }
-  bool is_contiguous() const { return true; }
+  bool is_contiguous() const { return strides_.empty(); }
+  // Another order of the numbers in the same memory.
+  void set_strides(const std::vector<int64_t>& strides) {
+    int64_t last = 0;
+    for (size_t i = 0; i < shape_.size(); ++i) last += (shape_[i] - 1) * strides.at(i);
+    if (last >= numel() && numel() > 0) throw emulator::NotEmulated("strides that leave a tensor's own memory");
+    strides_.clear();
+    if (strides != this->strides()) strides_ = strides;
+  }
   bool initialized() const { return memory_ != nullptr; }
   bool defined() const { return initialized(); }
   bool has_allocation() const { return initialized(); }
@@ -204,6 +213,7 @@ class Tensor {
   template <class T> T* mutable_data(Place = Place()) { return data<T>(); }
 
   Tensor copy_to(const Place& place, bool = false) const {
+    need_rows();
     emulator::wait_for_device();
     Tensor copy(shape_, type_, place);
     std::memcpy(copy.data(), data(), bytes());
@@ -211,22 +221,31 @@ class Tensor {
   }
   template <class T> Tensor copy_to(const Place& place) const { return copy_to(place); }
   void copy_(const Tensor& from, const Place&, bool) {
+    need_rows();
+    from.need_rows();
     emulator::wait_for_device();
     std::memcpy(data(), from.data(), bytes());
   }
   // The rows from `begin` to `end`, in the same memory.
   Tensor slice(int64_t begin, int64_t end) const {
+    need_rows();
     auto shape = shape_;
     size_t row = shape_[0] == 0 ? 0 : bytes() / static_cast<size_t>(shape_[0]);
     shape[0] = end - begin;
     return {shape, type_, place_,
             std::shared_ptr<unsigned char>(memory_, memory_.get() + static_cast<size_t>(begin) * row)};
   }
-  void reshape(const std::vector<int64_t>& shape) { shape_ = shape; }
+  void reshape(const std::vector<int64_t>& shape) {
+    need_rows();
+    shape_ = shape;
+  }
   const std::shared_ptr<unsigned char>& memory() const { return memory_; }
   std::string name() const { return ""; }
 
  private:
+  void need_rows() const {
+    if (!is_contiguous()) throw emulator::NotEmulated("a part or a copy of a tensor with strides of its own");
+  }
   // Bytes are a view of anything.
   template <class T> void check_type() const {
     bool is_same = sizeof(T) == phi::SizeOf(type_) &&
@@ -236,6 +255,8 @@ class Tensor {
   }
 
   std::vector<int64_t> shape_;
+  // None where the numbers lie row by row.
+  std::vector<int64_t> strides_;
   DataType type_ = DataType::UNDEFINED;
   Place place_;
   std::shared_ptr<unsigned char> memory_;
@@ -381,7 +402,7 @@ class DenseTensor {
   void Resize(const DDim& dims) { dims_ = dims; }
   int64_t numel() const { return product(dims_); }
   void AllocateFrom(Allocator*, DataType type, size_t = 0) { tensor_ = paddle::Tensor(dims_.vector(), type); }
-  void set_strides(const DDim&) { throw emulator::NotEmulated("tensors with strides of their own"); }
+  void set_strides(const DDim& strides) { tensor_.set_strides(strides.vector()); }
   const paddle::Tensor& tensor() const { return tensor_; }
 
  private:
