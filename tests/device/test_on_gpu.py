@@ -30,6 +30,7 @@ FAILED = Outcome([], "an error")
         (gave(1.0, np.nan), [gave(1.0, np.nan)], SAME),
         (gave(1.0), [gave(1.0000001)], ROUNDED),
         (gave(2.0), [gave(1.0), gave(2.0)], BY_ORDER),
+        (gave(3.0), [gave(1.0), gave(2.0)], BY_ORDER),
         (gave(2.0), [gave(1.0), gave(1.0)], DIFFERS),
         (gave(1.0, 2.0), [gave(1.0)], DIFFERS),
         (FAILED, [FAILED], BOTH_FAIL),
