@@ -21,7 +21,7 @@ from dbos import DBOS
 
 from bot.db.claims import current_claim, holds
 from bot.db.engine import clock, create, lock
-from bot.db.moments import Limit, first_free
+from bot.db.moments import Bucket, Limit, first_free
 from bot.github import RateLimited
 from bot.github.app import Endpoint
 from bot.github.rate_limit import HOUR, RateLimiter
@@ -30,9 +30,9 @@ _LOCK = 7318
 # Of the writes of an hour.
 _ACCOUNT_SHARE = 0.25
 _REPOSITORY_SHARE = 0.75
-# Writes that one account may send in a row. Four times as long passes before its next ones, so that
-# in between others have moments too.
-_BURST = 10
+# Writes that one account may send in a row: those of a review and of an answer. After them it has
+# every fourth moment, and the others are for whoever else writes.
+_BURST = 6
 _TABLES = sa.MetaData()
 _WRITES = sa.Table(
     "specbot_writes",
@@ -138,7 +138,9 @@ class WriteLedger:
         now: float,
     ) -> float:
         """The first moment that none of `others` has and that no limit forbids."""
-        limits = [Limit(self._times(connection, others), self._hourly, self._gap)]
+        limits: list[Limit | Bucket] = [
+            Limit(self._times(connection, others), self._hourly, self._gap)
+        ]
         if payer is not None:
             in_repository = _WRITES.c.repository == payer.repository
             times = self._times(connection, others, in_repository)
@@ -147,8 +149,7 @@ class WriteLedger:
             of_account = _WRITES.c.account == payer.account
             times = self._times(connection, others, of_account)
             limits.append(Limit(times, self._share(_ACCOUNT_SHARE)))
-            window = _BURST * self._gap / _ACCOUNT_SHARE
-            limits.append(Limit(times, _BURST, window=window))
+            limits.append(Bucket(times, _BURST, every=self._gap / _ACCOUNT_SHARE))
         return first_free(now, limits)
 
     def _share(self, part: float) -> int:
