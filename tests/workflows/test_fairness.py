@@ -8,8 +8,10 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import httpx
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,7 +70,22 @@ def test_who_has_many_writes_at_once_leaves_moments_to_others(tmp_path):
     stranger = [writes.reserve(9, f"w{n}", 2.0, STRANGER) for n in range(40)]
     assert stranger[5] < 6.5 and stranger[39] > 120
     normal = [writes.reserve(9, f"n{n}", 2.0, NORMAL) for n in range(4)]
-    assert max(normal) < 11
+    assert max(normal) < 7
+
+
+def test_who_waits_is_in_nobodys_way_and_comes_a_gap_later(tmp_path, monkeypatch):
+    endpoint = Endpoint(gap=1.0, hourly=400)
+    writes = WriteLedger(engine_for(f"sqlite:///{tmp_path}/writes.sqlite"), endpoint)
+    now = time.time()
+    clock = SimpleNamespace(time=lambda: now, monotonic=time.monotonic)
+    monkeypatch.setattr("bot.db.engine.time", clock)
+    waits = [writes.reserve(9, f"w{n}", 0.0, STRANGER) for n in range(7)]
+    assert waits == pytest.approx([0, 1, 2, 3, 4, 5, 6])
+    clock.time = lambda: now + 5.5
+    assert writes.reserve(9, "normal", 0.0, NORMAL) <= 0.0
+    # The stranger's is due at 6.
+    clock.time = lambda: now + 6.0
+    assert writes.reserve(9, "w6", 2.0, STRANGER) == pytest.approx(0.5)
 
 
 def test_who_writes_all_the_time_has_every_fourth_moment(tmp_path):
