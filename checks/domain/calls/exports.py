@@ -9,7 +9,6 @@ from checks.core.change import ChangeSet
 from checks.core.finding import Side
 from checks.domain.calls.classes import Classes
 from checks.domain.calls.syntax_names import module_binds
-from checks.eval.interpreter.program import absolute_module_name
 from checks.lang.ir.source_file import Import, SourceFile
 
 
@@ -26,8 +25,7 @@ class Exports:
 
     def module(self, item: Import, unit: SourceFile) -> SourceFile | None:
         """The file of the tree from which an import takes its name."""
-        name = absolute_module_name(item.module, unit.path)
-        return self.classes.program.module(name).unit
+        return self.classes.program.module_of(item, unit).unit
 
     def certainly_lacks(self, item: Import, unit: SourceFile) -> bool:
         """Whether the module is in the tree and has no such name.

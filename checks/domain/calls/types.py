@@ -23,7 +23,6 @@ from checks.domain.calls.value_types import (
     common_type,
 )
 from checks.eval.interpreter.modules import PROPERTY_DECORATORS
-from checks.eval.interpreter.program import absolute_module_name
 from checks.eval.interpreter.values import ClassRef, FuncRef, ModuleRef
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Constant, Function, SourceFile
@@ -200,9 +199,7 @@ class Types:
         if imports:
             if len(imports) > 1 or not imports[0].name:
                 return None
-            module = self.classes.program.module(
-                absolute_module_name(imports[0].module, scope.unit.path)
-            )
+            module = self.classes.program.module_of(imports[0], scope.unit)
             if module.unit is None:
                 return None
             return self._top_object(imports[0].name, module.unit)
