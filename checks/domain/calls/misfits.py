@@ -98,7 +98,7 @@ class CallComparison:
         fitting = [other for other in implementers if find_misfit(site.call, other.params) is None]
         fault = judge(site.call, target)
         if fault is None:
-            self._fitted_once.add((target.function.path, target.function.start_line))
+            self._fitted_once.add(target.place)
         if isinstance(fault, Misplacement) and fault.kind == "swapped" and _is_taken_apart(site):
             return
         # The object may be of a subclass whose method takes what the call passes.
@@ -118,13 +118,12 @@ class CallComparison:
 
     def with_culprit(self, wrong: WrongCall, others: list[WrongCall]) -> WrongCall:
         """The same, with whether the definition is at fault and not the call."""
-        place = wrong.target.function.path, wrong.target.function.start_line
+        place = wrong.target.place
         if wrong.fits is not None or place not in self._written - self._fitted_once:
             return wrong
         paths: set[str] = set()
         for other in others:
-            function = other.target.function
-            if (function.path, function.start_line) == place and other.fault == wrong.fault:
+            if other.target.place == place and other.fault == wrong.fault:
                 paths.add(other.site.unit.path)
         return replace(wrong, by_definition=len(paths) > 1)
 
@@ -199,7 +198,7 @@ class CallComparison:
         return first is not None and bool(site.unit.imports_named.get(first))
 
     def _is_altered(self, target: CallTarget) -> bool:
-        return (target.function.path, target.function.start_line) in self._altered
+        return target.place in self._altered
 
     def _is_new(self, site: CallSite, target: CallTarget, fault: Fault) -> bool:
         """Whether the call was right before, or was not there."""

@@ -11,7 +11,7 @@ from checks.core.code import is_stub
 from checks.core.config import Config
 from checks.core.finding import Side
 from checks.domain.calls.binding import find_misfit
-from checks.domain.calls.sites import CallSite, calls_of_name
+from checks.domain.calls.sites import CallSite, called_under, calls_of_name
 from checks.domain.calls.targets import CallTarget, CallTargets
 from checks.domain.keys import asks_platform
 from checks.lang.ir import expr as E
@@ -95,13 +95,13 @@ def wrong_unpackings(change: ChangeSet, config: Config) -> Iterator[WrongUnpacki
         # the name alone (`_make_request_with_harmony` of sgl-project/sglang@92cc32d9f).
         overrides = [o for o in overrides if find_misfit(site.call, o.params) is None]
         counts = {returned_count(other.function) for other in overrides}
-        if unpacking.count in counts and returned_count(target.function) != unpacking.count:
+        if unpacking.count in counts and _returned_otherwise(target, unpacking.count, before):
             continue
         for other in (target, *overrides):
             now = returned_count(other.function)
             if now is None or now == unpacking.count:
                 continue
-            place = other.function.path, other.function.start_line
+            place = other.place
             is_written = change.touches(site.unit.path, *site.lines)
             is_altered = place in before and before[place] != now
             is_new = is_written and other is target and not _was_wrong(unpacking, change)
@@ -109,6 +109,14 @@ def wrong_unpackings(change: ChangeSet, config: Config) -> Iterator[WrongUnpacki
                 continue
             if not targets.is_always_replaced(site.function, site.unit):
                 yield WrongUnpacking(unpacking, other, now, before.get(place), other is not target)
+
+
+def _returned_otherwise(
+    target: CallTarget, count: int, before: Mapping[tuple[str, int], int | None]
+) -> bool:
+    """Whether the method returns another number of values, and did so before: where those of
+    subclasses return as many as are taken apart, the call is for them."""
+    return returned_count(target.function) != count and before.get(target.place) != count
 
 
 def _by_name_alone(
@@ -125,7 +133,7 @@ def _by_name_alone(
         if find_misfit(call, other.params) is None and not is_stub(other.function)
     ]
     for other in fitting:
-        place = other.function.path, other.function.start_line
+        place = other.place
         now = returned_count(other.function)
         rest = [returned_count(each.function) for each in fitting if each is not other]
         if before.get(place) != unpacking.count or now in (None, unpacking.count):
@@ -172,7 +180,7 @@ def _unpackings_to_check(change: ChangeSet, config: Config) -> Iterator[Unpackin
             if changed.touched(*unpacking.site.lines):
                 yield unpacking
         if _returns_otherwise(changed):
-            yield from _unpackings_of(changed.head, change, config)
+            yield from _unpackings_of(changed, change, config)
 
 
 def _returns_otherwise(changed: ChangedFunction) -> bool:
@@ -181,14 +189,17 @@ def _returns_otherwise(changed: ChangedFunction) -> bool:
     return returned_count(changed.head) not in (None, returned_count(changed.base))
 
 
-def _unpackings_of(function: Function, change: ChangeSet, config: Config) -> Iterator[Unpacking]:
+def _unpackings_of(
+    changed: ChangedFunction, change: ChangeSet, config: Config
+) -> Iterator[Unpacking]:
     """`a, b = f(...)` in the product."""
     seen: set[tuple[str, int]] = set()
-    for site in calls_of_name(function.name, function.owner, change, config):
+    name, owners = called_under(changed.head, changed.unit, change)
+    for site in calls_of_name(name, owners, change, config):
         place = site.function.path, site.function.start_line
         if place in seen:
             continue
         seen.add(place)
         for unpacking in unpackings_in(site.function, site.unit):
-            if E.callee(unpacking.site.call) == function.name:
+            if E.callee(unpacking.site.call) == name:
                 yield unpacking

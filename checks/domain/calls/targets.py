@@ -48,6 +48,11 @@ class CallTarget:
         """The parameters that the call's arguments are for."""
         return self.function.params[self.skip :]
 
+    @property
+    def place(self) -> tuple[str, int]:
+        """What tells one target from another."""
+        return self.function.path, self.function.start_line
+
 
 @dataclass
 class CallTargets:
@@ -79,6 +84,10 @@ class CallTargets:
             ops = TorchOps.of_change(self.classes.change, self.classes.side)
             behind = None if ops.is_foreign(op[0]) else ops.named(op[1])
             return CallTarget(*behind) if behind is not None else None
+        own = self.types.own_class(call.func, scope)
+        if own is not None:
+            made = self.constructor(own)
+            return replace(made, receiver=ObjectType(own)) if made is not None else None
         match call.func:
             case E.Name(id=name):
                 return self._named(name, call.line, scope)
@@ -127,7 +136,10 @@ class CallTargets:
                     return self._target(value)
                 cls = self.types.function_or_class(module, line, scope)
                 if isinstance(cls, ClassRef):
-                    return self._of_class(cls, name)
+                    return self._of_class(ObjectType(cls, exact=True), name)
+        own = self.types.own_class(base, scope)
+        if own is not None:
+            return self._of_class(ObjectType(own), name)
         owner = self.types.object_class(base, scope)
         if owner is None:
             return None
@@ -156,13 +168,13 @@ class CallTargets:
             return None
         return _undecorated(CallTarget(function, defined_in.unit, 1, owner))
 
-    def _of_class(self, cls: ClassRef, name: str) -> CallTarget | None:
+    def _of_class(self, cls: ObjectType, name: str) -> CallTarget | None:
         """A static or class method that is called on its class."""
-        found = self.classes.method(cls, name)
+        found = self.classes.method(cls.ref, name)
         if found is None or not {"staticmethod", "classmethod"} & set(found[0].marks):
             return None
         function, defined_in = found
-        return _undecorated(CallTarget(function, defined_in.unit, 1, ObjectType(cls, exact=True)))
+        return _undecorated(CallTarget(function, defined_in.unit, 1, cls))
 
     def _inherited(self, name: str, scope: Scope) -> CallTarget | None:
         """What `super().name` is in a class with one base.
@@ -227,20 +239,26 @@ class CallTargets:
         has another method in the place of `caller` never comes there.
         """
         receiver = target.receiver
-        if receiver is None or receiver.exact or target.function.name == "__init__":
+        if receiver is None or receiver.exact:
             return
-        seen = {(target.unit.path, target.function.start_line)}
+        seen = {target.place}
         for child in self.classes.subclasses(receiver.ref):
-            found = self.classes.method(child, target.function.name)
-            if found is None or (caller is not None and not self._runs(child, caller)):
+            if caller is not None and not self._runs(child, caller):
                 continue
-            function, owner = found
-            place = function.path, function.start_line
-            if place not in seen:
-                seen.add(place)
-                override = _undecorated(CallTarget(function, owner.unit, 1, ObjectType(child)))
-                if override is not None:
-                    yield override
+            override = self._method_of(child, target.function.name)
+            if override is not None and override.place not in seen:
+                seen.add(override.place)
+                yield override
+
+    def _method_of(self, ref: ClassRef, name: str) -> CallTarget | None:
+        """What runs under this name for objects of the class, or makes them."""
+        if name == "__init__":
+            return self.constructor(ref)
+        found = self.classes.method(ref, name)
+        if found is None:
+            return None
+        function, owner = found
+        return _undecorated(CallTarget(function, owner.unit, 1, ObjectType(ref)))
 
     def is_always_replaced(self, method: Function, unit: SourceFile) -> bool:
         """Whether no object runs `method`: its class is abstract, nobody makes one, and every class

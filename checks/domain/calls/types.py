@@ -157,6 +157,20 @@ class Types:
         owners = unit.classes_named.get(function.owner, [])
         return ObjectType(ClassRef(owners[0], unit)) if len(owners) == 1 else None
 
+    def own_class(self, expr: E.Expr, scope: Scope) -> ClassRef | None:
+        """The class in which the method stands, where `expr` is the class of its own object:
+        `cls`, `type(self)`, `self.__class__`. It may be one that inherits from it."""
+        function, unit = scope.function, scope.unit
+        if not function.owner or not function.params or "staticmethod" in function.marks:
+            return None
+        first = function.params[0].name
+        if first in bound_names(function):
+            return None
+        if _whose_class(expr) != (first, "classmethod" in function.marks):
+            return None
+        owners = unit.classes_named.get(function.owner, [])
+        return ClassRef(owners[0], unit) if len(owners) == 1 else None
+
     def _local(self, name: str, scope: Scope) -> ValueType | None:
         """The type that all assignments of the function to `name` give it."""
         key = scope.function.path, scope.function.start_line, name
@@ -313,6 +327,9 @@ class Types:
 
     def _called(self, call: E.Call, scope: Scope) -> ValueType | None:
         """An object of the class that is called, or what the function returns."""
+        own = self.own_class(call.func, scope)
+        if own is not None:
+            return ObjectType(own)
         match call.func:
             case E.Name(id=name):
                 value = self.function_or_class(name, call.line, scope)
@@ -391,6 +408,19 @@ class Types:
                 case _:
                     pass
         return common_type(found)
+
+
+def _whose_class(expr: E.Expr) -> tuple[str, bool] | None:
+    """The name of which `expr` is the class, and whether the name is the class itself."""
+    match expr:
+        case E.Name(id=name):
+            return name, True
+        case E.Attr(base=E.Name(id=name), name="__class__"):
+            return name, False
+        case E.Call(func=E.Name(id="type"), args=(E.Name(id=name),)):
+            return name, False
+        case _:
+            return None
 
 
 def _elements(elements: list[ValueType | None], scope: Scope) -> ElementsType | None:
