@@ -52,6 +52,11 @@ class CallSite:
         return min(lines, default=self.call.line), max(lines, default=self.call.line)
 
     @property
+    def place(self) -> tuple[str, int]:
+        """The file and line in which the call begins."""
+        return self.unit.path, self.call.line
+
+    @property
     def own_method(self) -> Function | None:
         """The method in which the call stands, where it calls another of the same object or class."""
         match self.call.func:
