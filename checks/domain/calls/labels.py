@@ -71,10 +71,15 @@ def find_misplacement(call: E.Call, params: Sequence[Param]) -> Misplacement | N
 
 
 def positional_labels(call: E.Call, params: Sequence[Param]) -> tuple[list[str], list[str]]:
-    """The labels of the values that are passed by position, and the names of all parameters that
+    """The labels of the values that are passed by position, and the names of the parameters that
     may be."""
-    names = [param.name for param in params if param.kind == "positional"]
+    names = names_by_position(params)
     return _labels(arguments_of(call).values[: len(names)], names), names
+
+
+def names_by_position(params: Sequence[Param]) -> list[str]:
+    """The names of the parameters that may be passed by position."""
+    return [param.name for param in params if param.kind == "positional"]
 
 
 def find_moved(
@@ -119,7 +124,7 @@ def left_out(call: E.Call, params: Sequence[Param], missing: Sequence[str]) -> l
     Binding alone names the last ones: where `pod_ip` is left out in the middle, every value behind
     it moves up. `missing` is what binding says.
     """
-    names = [param.name for param in params if param.kind == "positional"]
+    names = names_by_position(params)
     values = arguments_of(call).values
     for number, value in enumerate(values):
         place = _place(label_of(value), names)

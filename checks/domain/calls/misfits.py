@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from checks.core.change import ChangeSet
 from checks.core.changed import changed_functions
+from checks.core.code import is_ready_for
 from checks.core.config import Config
 from checks.core.finding import Side
 from checks.domain.calls.attributes import asks_for_attributes
@@ -347,4 +348,4 @@ def _comes_back_so(site: CallSite, fault: Misplacement) -> bool:
 def _expects_failure(site: CallSite) -> bool:
     """Whether the function catches what a wrong call raises, or asks for the parameters first."""
     text = site.unit.text_of(site.function)
-    return "TypeError" in text or "inspect.signature" in text
+    return is_ready_for("TypeError", text) or "inspect.signature" in text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from checks.domain.calls.binding import arguments_of
-from checks.domain.calls.labels import Misplacement, positional_labels
+from checks.domain.calls.labels import Misplacement, label_of, names_by_position
 from checks.domain.calls.sites import CallSite
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Param
@@ -33,27 +33,32 @@ class _Pair:
 
 def may_be_turned_round(call: E.Call, params: Sequence[Param]) -> bool:
     """Whether two values of the call could stand in each other's place, for all their names say."""
-    return any(True for _ in _pairs(*positional_labels(call, params)))
+    return any(True for _ in _pairs(_labels(call, params), names_by_position(params)))
 
 
 def find_turned_round(
     call: E.Call, params: Sequence[Param], others: Sequence[CallSite]
 ) -> Misplacement | None:
     """Two values that the other calls of the same function pass the other way round."""
-    labels, names = positional_labels(call, params)
-    given = [positional_labels(other.call, params)[0] for other in others]
-    for pair in _pairs(labels, names):
+    given = [_labels(other.call, params) for other in others]
+    for pair in _pairs(_labels(call, params), names_by_position(params)):
         if _is_turned_round(pair, given):
             line = arguments_of(call).values[pair.places[0]].line
             return Misplacement("swapped", pair.labels[0], pair.params[0], pair.labels[1], line)
     return None
 
 
+def _labels(call: E.Call, params: Sequence[Param]) -> list[str]:
+    """The names of the values that a call passes by position."""
+    count = len(names_by_position(params))
+    return [label_of(value) for value in arguments_of(call).values[:count]]
+
+
 def _pairs(labels: list[str], names: list[str]) -> Iterator[_Pair]:
     """The pairs of labelled values neither of which is named as its own parameter."""
-    doubtful = [n for n, label in enumerate(labels) if label and label != names[n]]
+    doubtful = [n for n, label in enumerate(labels) if label and not label.endswith(names[n])]
     for first, second in combinations(doubtful, 2):
-        if not _are_alike(names[first], names[second]):
+        if labels[first] != labels[second] and not _are_alike(names[first], names[second]):
             both = (first, second)
             params = names[first], names[second]
             yield _Pair(both, (labels[first], labels[second]), params)

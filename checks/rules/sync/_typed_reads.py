@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
+from checks.core.code import is_ready_for
 from checks.core.config import Config
 from checks.core.tree import WordMatch
 from checks.domain.calls.attributes import Attributes
@@ -41,7 +42,7 @@ def _reads_in(unit: SourceFile, name: str, change: ChangeSet) -> Iterator[tuple[
     """The class from which each function of the file reads `name`, with the line."""
     for function in unit.functions:
         text = unit.text_of(function)
-        if f".{name}" not in text or "AttributeError" in text:
+        if f".{name}" not in text or is_ready_for("AttributeError", text):
             continue
         for read, line, scope in reads_of_others(function, unit):
             if read.name != name:

@@ -40,6 +40,7 @@ from dataclasses import replace
 
 from checks.core.change import ChangeSet
 from checks.core.changed import changed_files, changed_functions
+from checks.core.code import is_ready_for
 from checks.core.config import Config
 from checks.core.finding import (
     Confidence,
@@ -143,7 +144,7 @@ def _reads_in(member: ClassRef, names: set[str]) -> Iterator[tuple[AttributeRead
 
 def _is_lacking(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> bool:
     owners = unit.classes_named.get(read.function.owner, [])
-    if len(owners) != 1 or "AttributeError" in unit.text_of(read.function):
+    if len(owners) != 1 or is_ready_for("AttributeError", unit.text_of(read.function)):
         return False
     ref = ClassRef(owners[0], unit)
     was_set = _gave_value(read, unit, change)
