@@ -83,7 +83,7 @@ class Attributes:
         is_decorated = not all(keeps_constructor(member.cls) for member in family)
         if is_decorated and self._is_set_anywhere(name):
             return False
-        return not self._is_set_outside(name)
+        return not self.is_set_outside(name)
 
     def is_made_as_written(self, ref: ClassRef) -> bool:
         """Whether objects of the class have just the attributes that it and its bases name."""
@@ -124,7 +124,7 @@ class Attributes:
     def _foreign(self, family: tuple[ClassRef, ...]) -> set[str]:
         return {name for ref in family for _, name in self.classes.lineage(ref).foreign}
 
-    def _is_set_outside(self, name: str) -> bool:
+    def is_set_outside(self, name: str) -> bool:
         """Whether any code gives an object that is not `self` this attribute, or names it in quotes
         where attributes are made."""
         if name not in self._set_outside:

@@ -365,16 +365,20 @@ class Types:
         self, module: str, name: str, line: int, scope: Scope
     ) -> ClassRef | FuncRef | None:
         """The function or class `name` of an imported module."""
-        if is_local(module, scope.function, scope.unit):
+        imported = self.module(module, line, scope)
+        found = self.classes.program.member(imported, name).value if imported is not None else None
+        return found if isinstance(found, ClassRef | FuncRef) else None
+
+    def module(self, name: str, line: int, scope: Scope) -> ModuleRef | None:
+        """The module of the tree that a plain name means by an import."""
+        if is_local(name, scope.function, scope.unit):
             return None
-        imports = nearest_imports(module, line, scope.function, scope.unit)
+        imports = nearest_imports(name, line, scope.function, scope.unit)
         if len(imports) != 1:
             return None
         imported = self.classes.program.imported(imports[0], scope.unit).value
-        if not isinstance(imported, ModuleRef) or imported.unit is None:
-            return None
-        found = self.classes.program.member(imported, name).value
-        return found if isinstance(found, ClassRef | FuncRef) else None
+        is_of_tree = isinstance(imported, ModuleRef) and imported.unit is not None
+        return imported if is_of_tree else None
 
     def _method_result(self, func: E.Attr, scope: Scope) -> ValueType | None:
         owner = self.object_class(func.base, scope)
