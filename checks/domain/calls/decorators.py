@@ -9,10 +9,11 @@ from checks.lang.ir.source_file import Class, Function
 _TRANSPARENT = re.compile(
     r"^(async|staticmethod|classmethod|(abc\.)?abstractmethod|override|final)$"
     r"|inference_mode|no_grad|lru_cache|functools\.cache|^cache$|contextmanager|wraps\("
-    r"|^torch\.compile|^register_\w+|\.register\w*\(|deprecated\("
+    r"|^torch\.compile|^register_\w+|\.register\w*\(|deprecated\(|^ray\.(remote|method)\b"
 )
 _TRANSPARENT_ON_CLASS = re.compile(
     r"dataclass|^final$|\.register\w*\(|^register_\w+|runtime_checkable|total_ordering|^config$"
+    r"|^ray\.remote\b"
 )
 
 

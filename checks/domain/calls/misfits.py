@@ -226,6 +226,10 @@ class CallComparison:
 
     def _target(self, site: CallSite) -> CallTarget | None:
         target = self._targets.of(site.call, site.function, site.unit, site.guards)
+        if target is not None and site.through is not None:
+            # What takes the function may be one of the tree, with a contract of its own.
+            taker = self._targets.of(site.through, site.function, site.unit, site.guards)
+            return target if taker is None else None
         if target is not None or not isinstance(site.call.func, E.Attr):
             return target
         # Where the code asks whether the object has the method, objects of other classes are meant.

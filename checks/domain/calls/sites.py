@@ -11,6 +11,7 @@ from checks.core.changed import ChangedFunction, changed_files, changed_function
 from checks.core.config import Config
 from checks.core.words import as_bytes
 from checks.domain.calls.classes import Classes
+from checks.domain.calls.handed_over import handed_over, pattern_of
 from checks.domain.calls.records import is_dataclass, is_named_tuple
 from checks.domain.calls.targets import signature
 from checks.domain.calls.torch_ops import schema_names
@@ -38,12 +39,16 @@ NameOfCalls = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """A call, with the conditions around it, and the function and file in which it stands."""
+    """A call, with the conditions around it, and the function and file in which it stands.
+
+    `through` is the call that makes it, of something to which the function is handed over.
+    """
 
     call: E.Call
     function: Function
     unit: SourceFile
     guards: tuple[E.Expr, ...] = ()
+    through: E.Call | None = None
 
     @property
     def lines(self) -> tuple[int, int]:
@@ -124,11 +129,23 @@ def _names_bound_anew(changed: ChangedFunction) -> Iterator[str]:
 
 
 def sites_in(function: Function, unit: SourceFile) -> Iterator[CallSite]:
-    """Every call that stands in the function itself, not in one that it defines, and can run."""
+    """Every call that stands in the function itself, not in one that it defines, and can run; also
+    those of functions that it hands over."""
+    # Kept, so that a call which another one makes is the same whenever somebody asks.
+    for call, guards, through in function.body.memo(sites_in, lambda: list(_calls_in(function))):
+        yield CallSite(call, function, unit, guards, through)
+
+
+def _calls_in(function: Function) -> Iterator[tuple[E.Call, tuple[E.Expr, ...], E.Call | None]]:
+    """Every call that can run, with the conditions around it, and the call that makes it."""
     dead = list(unreached(function.body))
     for call, guards in calls_of(function.body):
-        if not any(stmt.line <= call.line <= stmt.end_line for stmt in dead):
-            yield CallSite(call, function, unit, guards)
+        if any(stmt.line <= call.line <= stmt.end_line for stmt in dead):
+            continue
+        yield call, guards, None
+        made = handed_over(call)
+        if made is not None:
+            yield made, guards, call
 
 
 def calls_of_name(
@@ -175,8 +192,10 @@ def _may_call_object(site: CallSite) -> bool:
 
 
 def _files_that_may_call(name: str, change: ChangeSet, config: Config) -> list[str]:
-    """The Python files of the product that call `name`, launch it, or call it as an op."""
-    call = re.compile(as_bytes(rf"\b{re.escape(name)}\s*(?:\(|\[|\.default)"))
+    """The Python files of the product that call `name`, launch it, call it as an op, or hand it
+    over."""
+    direct = rf"\b{re.escape(name)}\s*(?:\(|\[|\.default)"
+    call = re.compile(as_bytes(f"{direct}|{pattern_of(name)}"))
     paths: list[str] = []
     for path in product_files(name, change, config):
         if call.search(change.head.read(path) or b""):

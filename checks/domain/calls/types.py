@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
 from checks.domain.calls.classes import Classes, imports_of, methods_of, place_of
+from checks.domain.calls.handed_over import handed_over
 from checks.domain.calls.names import (
     bound_names,
     enclosing_functions,
@@ -330,6 +331,8 @@ class Types:
         own = self.own_class(call.func, scope)
         if own is not None:
             return ObjectType(own)
+        if E.callee(call) == "remote":
+            return self._made_elsewhere(call, scope)
         match call.func:
             case E.Name(id=name):
                 value = self.function_or_class(name, call.line, scope)
@@ -346,6 +349,13 @@ class Types:
         if isinstance(value, FuncRef):
             return self.returned(value.function, value.unit)
         return None
+
+    def _made_elsewhere(self, call: E.Call, scope: Scope) -> ValueType | None:
+        """`Worker.remote(rank)`: what stands for an object of the class in another process. A
+        function that runs there gives back a promise."""
+        made = handed_over(call)
+        found = self._called(made, scope) if made is not None else None
+        return found if isinstance(found, ObjectType) and found.exact else None
 
     def function_or_class(self, name: str, line: int, scope: Scope) -> ClassRef | FuncRef | None:
         """The function or class of the tree that a plain name means."""
