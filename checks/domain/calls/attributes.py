@@ -29,6 +29,8 @@ _DYNAMIC = re.compile(
     rf"setattr\(\s*{_OWN}\s*,\s*(?![\"'])|\b{_OWN}\.__dict__|\bvars\(\s*{_OWN}?\s*\)"
     r"|__dict__(?:\.update\b|\.setdefault\b|\[[^\]]*\])?\s*(?:=(?!=)|\|=|\()"
     rf"|__getattr|__slots__|\b{_OWN}\.update_from|locals\(\)"
+    # A data model that keeps whatever it is given.
+    r"|\bextra[\"']?\s*[=:]\s*(?:[\"']allow\b|Extra\.allow\b)"
 )
 # Who asks whether an object has an attribute gives it none.
 _ASKED = re.compile(r"\b(?:has|get|del)attr\([^()]*\)")
