@@ -12,7 +12,7 @@ from checks.core.code import is_stub
 from checks.core.finding import Side
 from checks.core.words import as_bytes
 from checks.domain.calls.classes import Classes, base_name, is_protocol, methods_of
-from checks.domain.calls.decorators import keeps_arguments, keeps_constructor
+from checks.domain.calls.decorators import hands_on, keeps_constructor, opaque_marks
 from checks.domain.calls.names import is_local, nested_function
 from checks.domain.calls.records import is_dataclass, is_named_tuple, record_constructor
 from checks.domain.calls.torch_ops import TorchOps, op_name
@@ -115,7 +115,7 @@ class CallTargets:
         if value is None and is_local(name, scope.function, scope.unit):
             nested = nested_function(name, scope.function, scope.unit)
             if nested is not None:
-                return _undecorated(CallTarget(nested, scope.unit))
+                return self._undecorated(CallTarget(nested, scope.unit))
             return self._called_object(E.Name(name, line=line), scope)
         return self._target(value)
 
@@ -166,7 +166,7 @@ class CallTargets:
         # What stands in for a protocol may name its parameters otherwise: a lambda, a partial.
         if is_protocol(defined_in.cls):
             return None
-        return _undecorated(CallTarget(function, defined_in.unit, 1, owner))
+        return self._undecorated(CallTarget(function, defined_in.unit, 1, owner))
 
     def _of_class(self, cls: ObjectType, name: str) -> CallTarget | None:
         """A static or class method that is called on its class."""
@@ -174,7 +174,7 @@ class CallTargets:
         if found is None or not {"staticmethod", "classmethod"} & set(found[0].marks):
             return None
         function, defined_in = found
-        return _undecorated(CallTarget(function, defined_in.unit, 1, cls))
+        return self._undecorated(CallTarget(function, defined_in.unit, 1, cls))
 
     def _inherited(self, name: str, scope: Scope) -> CallTarget | None:
         """What `super().name` is in a class with one base.
@@ -195,7 +195,7 @@ class CallTargets:
         found = self.classes.method(parent, name)
         if found is None:
             return None
-        return _undecorated(CallTarget(found[0], found[1].unit, 1, ObjectType(parent, exact=True)))
+        return self._undecorated(CallTarget(found[0], found[1].unit, 1, ObjectType(parent, exact=True)))
 
     def is_replaced(self, ref: ClassRef, name: str) -> bool:
         """Whether the class gives its objects something else under a method's name."""
@@ -205,10 +205,30 @@ class CallTargets:
 
     def _target(self, value: object) -> CallTarget | None:
         if isinstance(value, FuncRef):
-            return _undecorated(CallTarget(value.function, value.unit))
+            return self._undecorated(CallTarget(value.function, value.unit))
         if isinstance(value, ClassRef):
             return self.constructor(value)
         return None
+
+    def _undecorated(self, target: CallTarget) -> CallTarget | None:
+        """`target` unless a decorator may change its argument list; a static method binds
+        nothing."""
+        if not all(self._hands_on(mark, target.unit) for mark in opaque_marks(target.function)):
+            return None
+        if "staticmethod" in target.function.marks:
+            return replace(target, skip=0)
+        return target
+
+    def _hands_on(self, mark: str, unit: SourceFile) -> bool:
+        """Whether a decorator is one of the tree that passes on what it gets."""
+        found = self.classes.value(mark.partition("(")[0], unit)
+        match found.value if found is not None else None:
+            case FuncRef(function=function, unit=home):
+                return hands_on(home.text_of(function))
+            case ClassRef(cls=cls, unit=home):
+                return hands_on(home.text_of(cls))
+            case _:
+                return False
 
     def constructor(self, ref: ClassRef) -> CallTarget | None:
         """The `__init__` that a call of a class reaches."""
@@ -224,7 +244,7 @@ class CallTargets:
                 return None
             constructors = methods_of(owner, "__init__")
             if len(constructors) == 1:
-                return _undecorated(CallTarget(constructors[0], owner.unit, 1, receiver))
+                return self._undecorated(CallTarget(constructors[0], owner.unit, 1, receiver))
             if constructors:
                 return None
             if is_dataclass(owner.cls):
@@ -258,7 +278,7 @@ class CallTargets:
         if found is None:
             return None
         function, owner = found
-        return _undecorated(CallTarget(function, owner.unit, 1, ObjectType(ref)))
+        return self._undecorated(CallTarget(function, owner.unit, 1, ObjectType(ref)))
 
     def is_always_replaced(self, method: Function, unit: SourceFile) -> bool:
         """Whether no object runs `method`: its class is abstract, nobody makes one, and every class
@@ -305,7 +325,7 @@ class CallTargets:
         if len(found) != 1:
             return None
         function, unit = found[0]
-        return _undecorated(CallTarget(function, unit, 1, surely=False)) if function.owner else None
+        return self._undecorated(CallTarget(function, unit, 1, surely=False)) if function.owner else None
 
     def all_by_name(self, name: str) -> list[CallTarget]:
         """Every method of this name in the tree; none where the name is no telling one, or where
@@ -314,7 +334,7 @@ class CallTargets:
             return []
         targets = []
         for function, unit in self._methods(name, most=_MOST_NAMESAKES):
-            target = _undecorated(CallTarget(function, unit, 1, surely=False))
+            target = self._undecorated(CallTarget(function, unit, 1, surely=False))
             if target is None or not function.owner:
                 return []
             targets.append(target)
@@ -370,15 +390,6 @@ def _takes_anything(function: Function) -> bool:
     """Whether a `__new__` hands on whatever it gets."""
     kinds = [param.kind for param in function.params[1:]]
     return kinds == ["args", "kwargs"]
-
-
-def _undecorated(target: CallTarget) -> CallTarget | None:
-    """`target` unless a decorator may change its argument list; a static method binds nothing."""
-    if not keeps_arguments(target.function):
-        return None
-    if "staticmethod" in target.function.marks:
-        return replace(target, skip=0)
-    return target
 
 
 def signature(function: Function) -> tuple[tuple[str, str, bool], ...]:

@@ -14,6 +14,7 @@ from checks.domain.calls.names import (
     bound_names,
     enclosing_functions,
     is_local,
+    names_bound_by,
     nearest_imports,
 )
 from checks.domain.calls.value_types import (
@@ -23,6 +24,7 @@ from checks.domain.calls.value_types import (
     ValueType,
     common_type,
 )
+from checks.domain.ops import statement_expressions
 from checks.eval.interpreter.modules import PROPERTY_DECORATORS
 from checks.eval.interpreter.values import ClassRef, FuncRef, ModuleRef
 from checks.lang.ir import expr as E
@@ -125,8 +127,10 @@ class Types:
             return asked
         function, unit = scope.function, scope.unit
         param = next((p for p in function.params if p.name == name), None)
-        if name in bound_names(function):
-            return self._local(name, scope) if param is None else None
+        if name in bound_names(function) and param is None:
+            return self._local(name, scope)
+        if name in bound_names(function) and _may_be_bound_anew(name, line, function):
+            return None
         if param is not None:
             if function.params[0].name == name and function.owner and not param.type:
                 return self._self(function, unit)
@@ -136,6 +140,9 @@ class Types:
         for outer in enclosing_functions(function, unit):
             if name in bound_names(outer) or any(p.name == name for p in outer.params):
                 return self._name(name, line, Scope(outer, unit))
+        iterables = list(_iterables_of(name, function))
+        if iterables:
+            return common_type([self._iterated(iterable, scope) for iterable in iterables])
         return self._outer_name(name, line, scope)
 
     def _asked_class(self, name: str, scope: Scope) -> ValueType | None:
@@ -435,6 +442,33 @@ def _whose_class(expr: E.Expr) -> tuple[str, bool] | None:
             return name, False
         case _:
             return None
+
+
+def _may_be_bound_anew(name: str, line: int, function: Function) -> bool:
+    """Whether a parameter may have another value at `line` than the call gave it."""
+    for guarded in guarded_statements(function.body):
+        stmt = guarded.stmt
+        if name not in names_bound_by(stmt):
+            continue
+        if guarded.loops:
+            return line >= guarded.loops[0].line
+        return line > (stmt.end_line if isinstance(stmt, Assign) else stmt.line)
+    return False
+
+
+def _iterables_of(name: str, function: Function) -> Iterator[E.Expr]:
+    """What the comprehensions of a function go through under this name."""
+    for target, iterable in function.body.memo(_iterables_of, lambda: list(_clauses(function))):
+        if target == name:
+            yield iterable
+
+
+def _clauses(function: Function) -> Iterator[tuple[str, E.Expr]]:
+    for _, expressions in statement_expressions(function.body):
+        for expr in expressions:
+            for target, iterable, _ in expr.clauses if isinstance(expr, E.Comprehension) else ():
+                if isinstance(target, E.Name):
+                    yield target.id, iterable
 
 
 def _elements(elements: list[ValueType | None], scope: Scope) -> ElementsType | None:
