@@ -102,20 +102,35 @@ class Attributes:
         return self._families[place]
 
     def _find_family(self, ref: ClassRef) -> tuple[ClassRef, ...] | None:
-        family: dict[Place, ClassRef] = {}
-        for member in (ref, *self.classes.subclasses(ref)):
-            lineage = self.classes.lineage(member)
-            if any(inherited_attributes(base) is None for _, base in lineage.foreign):
-                return None
-            for owner in lineage.classes:
-                family[place_of(owner)] = owner
-        if any(_DYNAMIC.search(owner.unit.text_of(owner.cls)) for owner in family.values()):
+        family = self._members_in_tree(ref)
+        if any(inherited_attributes(base) is None for base in self._foreign(family)):
+            return None
+        if any(_DYNAMIC.search(owner.unit.text_of(owner.cls)) for owner in family):
             return None
         # A class whose objects nobody makes, but tests, lends its methods to others.
-        made = [owner for owner in family.values() if not matches(owner.unit.path, _TESTS)]
-        if not any(self._has_constructor(owner) for owner in made):
-            return None
+        made = [owner for owner in family if not matches(owner.unit.path, _TESTS)]
+        return family if any(self._has_constructor(owner) for owner in made) else None
+
+    def _members_in_tree(self, ref: ClassRef) -> tuple[ClassRef, ...]:
+        """The class, those that inherit from it, and what all of them inherit, as far as it is in
+        the tree."""
+        family: dict[Place, ClassRef] = {}
+        for member in (ref, *self.classes.subclasses(ref)):
+            for owner in self.classes.lineage(member).classes:
+                family[place_of(owner)] = owner
         return tuple(family.values())
+
+    def lacks_renamed(self, ref: ClassRef, name: str) -> bool:
+        """Whether objects of the class have no `name` that the change gave another name.
+
+        A base of which nothing is known did not give it: the class declared it itself.
+        """
+        family = self._members_in_tree(ref)
+        if any(_DYNAMIC.search(owner.unit.text_of(owner.cls)) for owner in family):
+            return False
+        return not any(sets(owner, name) for owner in family) and not self._is_set_outside_anew(
+            name
+        )
 
     def _has_constructor(self, ref: ClassRef) -> bool:
         """Whether objects of the class can be made: by its own `__init__`, or by what it is."""

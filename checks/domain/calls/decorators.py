@@ -20,6 +20,7 @@ _STANDS_FOR_ANY = re.compile(r"def \w+\(\s*(?:self,\s*)?\*args\b[^,]*,\s*\*\*kwa
 _PASSES_ON = re.compile(r"\(\s*(?:self,\s*)?(?:\w+,\s*)?\*args,\s*\*\*kwargs\s*\)")
 _ALTERS = re.compile(r"\bkwargs\s*(?:=(?!=)|\[|\.)|\bargs\s*(?:=(?!=)|\[)|\bargs\s*,.*=(?!=)")
 
+
 def opaque_marks(function: Function) -> list[str]:
     """The decorators of a function that may put something else in its place."""
     return [mark for mark in function.marks if not _TRANSPARENT.search(mark)]

@@ -40,7 +40,10 @@ def handed_over(call: E.Call) -> E.Call | None:
 
 
 def _call(
-    call: E.Call, function: E.Expr, args: tuple[E.Expr, ...], keywords: tuple[tuple[str, E.Expr], ...]
+    call: E.Call,
+    function: E.Expr,
+    args: tuple[E.Expr, ...],
+    keywords: tuple[tuple[str, E.Expr], ...],
 ) -> E.Call | None:
     if not isinstance(function, E.Name | E.Attr):
         return None
@@ -58,7 +61,7 @@ def _started(call: E.Call) -> E.Call | None:
 
 
 def _remote(call: E.Call) -> E.Call | None:
-    """`run.remote(rank)`, `run.options(num_gpus=1).remote(rank)`, `ray.remote(run).remote(rank)`."""
+    """`run.remote(rank)`, `run.options(gpus=1).remote(rank)`, `ray.remote(run).remote(rank)`."""
     match call.func:
         case E.Attr(base=E.Call(func=E.Attr(base=function, name="options"))):
             pass

@@ -89,7 +89,9 @@ def find_moved(
     one now, while its own gets nothing."""
     labels, names = positional_labels(call, params)
     old_labels, old_names = positional_labels(old, old_params)
-    stood_right = {label for label, name in zip(old_labels, old_names, strict=False) if label == name}
+    stood_right = {
+        label for label, name in zip(old_labels, old_names, strict=False) if label == name
+    }
     missing = _names_without_value(call, names)
     for number, label in enumerate(labels):
         if label in stood_right and label in missing and label != names[number]:

@@ -63,7 +63,7 @@ class CallSite:
 
     @property
     def own_method(self) -> Function | None:
-        """The method in which the call stands, where it calls another of the same object or class."""
+        """The method in which the call stands, where it calls another of its object or class."""
         match self.call.func:
             case E.Attr(base=E.Name(id="self" | "cls")) | E.Name(id="cls") if self.function.owner:
                 return self.function
@@ -99,7 +99,7 @@ def _calls_to_check(change: ChangeSet, config: Config) -> Iterator[CallSite]:
             yield from _calls_of_objects(member.cls.name, change, config)
     for ref in _altered_constructors(change, config):
         yield from _calls_by_subclasses(ref, change, config)
-        yield from _calls_of_own_class(ref, change, config)
+        yield from calls_of_own_class(ref, change, config)
 
 
 def _written_calls(changed: ChangedFunction) -> Iterator[CallSite]:
@@ -301,7 +301,7 @@ def _fields(cls: Class, unit: SourceFile) -> list[tuple[str, bool]]:
     return [(constant.name, constant.value is not None) for constant in own]
 
 
-def _calls_of_own_class(ref: ClassRef, change: ChangeSet, config: Config) -> Iterator[CallSite]:
+def calls_of_own_class(ref: ClassRef, change: ChangeSet, config: Config) -> Iterator[CallSite]:
     """`cls(...)` in the methods that objects of the class have."""
     classes, types = Classes.of_change(change), Types.of_change(change)
     for member in (*classes.lineage(ref).classes, *classes.subclasses(ref)):

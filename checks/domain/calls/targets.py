@@ -195,7 +195,9 @@ class CallTargets:
         found = self.classes.method(parent, name)
         if found is None:
             return None
-        return self._undecorated(CallTarget(found[0], found[1].unit, 1, ObjectType(parent, exact=True)))
+        return self._undecorated(
+            CallTarget(found[0], found[1].unit, 1, ObjectType(parent, exact=True))
+        )
 
     def is_replaced(self, ref: ClassRef, name: str) -> bool:
         """Whether the class gives its objects something else under a method's name."""
@@ -325,7 +327,11 @@ class CallTargets:
         if len(found) != 1:
             return None
         function, unit = found[0]
-        return self._undecorated(CallTarget(function, unit, 1, surely=False)) if function.owner else None
+        return (
+            self._undecorated(CallTarget(function, unit, 1, surely=False))
+            if function.owner
+            else None
+        )
 
     def all_by_name(self, name: str) -> list[CallTarget]:
         """Every method of this name in the tree; none where the name is no telling one, or where

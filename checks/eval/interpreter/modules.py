@@ -83,7 +83,9 @@ class Modules:
         """
         folders = path.parent.parts
         above = folders[: folders.index(package)] if package in folders else ()
-        if any(self.unit(f"{'/'.join(above[:end])}/__init__.py") for end in range(1, len(above) + 1)):
+        if any(
+            self.unit(f"{'/'.join(above[:end])}/__init__.py") for end in range(1, len(above) + 1)
+        ):
             return ""
         return ".".join(above)
 

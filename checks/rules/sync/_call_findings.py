@@ -41,10 +41,13 @@ def misfit_findings(
         if place not in reported:
             reported.add(place)
             by_cause.setdefault(_cause(wrong, fault, change), []).append(finding)
-    for findings in by_cause.values():
-        first, *others = sorted(findings, key=lambda finding: finding.sort_key)
-        same = [Related(other.location, Message("same-cause")) for other in others]
-        yield first.with_related(*same)
+    yield from map(as_one, by_cause.values())
+
+
+def as_one(findings: list[Finding]) -> Finding:
+    """The first of several findings with one cause, which names the places of the others."""
+    first, *others = sorted(findings, key=lambda finding: finding.sort_key)
+    return first.with_related(*(Related(other.location, Message("same-cause")) for other in others))
 
 
 def _cause(wrong: WrongCall, fault: Misfit, change: ChangeSet) -> object:

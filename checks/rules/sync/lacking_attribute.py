@@ -5,8 +5,8 @@
 Looks at what the change reads of objects whose class is known: by annotation, constructor,
 assignment, or what a function returns. Reports what nothing in the class, in what it inherits or in
 what inherits it sets, declares or defines. What a method reads of itself is
-`sync.unset-attribute`'s. A module is an object too: reported is what a function reads of an imported
-one that does not bind it, or binds it no more since the change.
+`sync.unset-attribute`'s. A module is an object too: reported is what a function reads of an
+imported one that does not bind it, or binds it no more since the change.
 
 ## Why it matters
 
