@@ -47,7 +47,7 @@ def misfit_findings(
 def as_one(findings: list[Finding]) -> Finding:
     """The first of several findings with one cause, which names the places of the others."""
     first, *others = sorted(findings, key=lambda finding: finding.sort_key)
-    return first.with_related(*(Related(other.location, Message("same-cause")) for other in others))
+    return first.with_other_places(*others)
 
 
 def _cause(wrong: WrongCall, fault: Misfit, change: ChangeSet) -> object:

@@ -26,10 +26,10 @@ class FastManager(Manager):
 
 ## Known limits
 
-The whole family must be in the tree (`Module` and `Layer` may stand above it). Classes that make
-attributes by computed names are left out, and so are names that any code sets on an object other
-than `self`, reads behind `hasattr` or `getattr`, and branches that want an attribute to be None
-which the class always sets to something.
+The whole family must be in the tree (`Module`, `Layer`, a data model or a built-in class may stand
+above it). Classes that make attributes by computed names are left out, and so are names that any
+code sets on an object other than `self`, reads behind `hasattr` or `getattr`, and branches that
+want an attribute to be None which the class always sets to something.
 """
 
 from __future__ import annotations
