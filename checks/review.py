@@ -10,7 +10,7 @@ from enum import StrEnum
 from checks.core.change import ChangeSet, FileChange
 from checks.core.check import Check
 from checks.core.config import Config
-from checks.core.finding import Confidence, Edit, Finding, Fix, Message, Related, Severity
+from checks.core.finding import Confidence, Edit, Finding, Fix, Severity
 from checks.core.rule_ids import former_id
 from checks.core.vendored import vendored_paths
 from checks.lang.ir.source_file import SourceFile

@@ -23,8 +23,9 @@ set_buffer(count, size)                     # another runner: TypeError
 ## Known limits
 
 An object's class is known by annotation, constructor, assignment, `isinstance`, or what a function
-returns. What a decorator wraps that does not just pass on what it gets, and `*args` and `**kwargs` of unknown length, are left out, and
-so are calls in tests (tests are `protocol.stale-fixture`'s) and calls that were wrong before.
+returns. What a decorator wraps that does not just pass on what it gets, and `*args` and `**kwargs`
+of unknown length, are left out, and so are calls in tests (tests are `protocol.stale-fixture`'s)
+and calls that were wrong before.
 """
 
 from __future__ import annotations
