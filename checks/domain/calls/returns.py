@@ -18,6 +18,8 @@ from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, Return, guarded_statements
 
+_FEW_VALUES = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Unpacking:
@@ -127,18 +129,20 @@ def _by_name_alone(
     call = unpacking.site.call
     if not isinstance(call.func, E.Attr) or E.root(call.func) in _imported(unpacking.site.unit):
         return
+    # So many values no method of another library gives by chance.
+    are_many = unpacking.count > _FEW_VALUES
     fitting = [
         other
-        for other in targets.all_by_name(call.func.name)
+        for other in targets.all_by_name(call.func.name, one_word=are_many)
         if find_misfit(call, other.params) is None and not is_stub(other.function)
     ]
     for other in fitting:
-        place = other.place
         now = returned_count(other.function)
         rest = [returned_count(each.function) for each in fitting if each is not other]
-        if before.get(place) != unpacking.count or now in (None, unpacking.count):
+        if before.get(other.place) != unpacking.count or now in (None, unpacking.count):
             continue
-        if now is not None and rest and all(count == unpacking.count for count in rest):
+        is_told = bool(rest) or are_many
+        if now is not None and is_told and all(count == unpacking.count for count in rest):
             yield WrongUnpacking(unpacking, other, now, unpacking.count, is_override=True)
 
 

@@ -333,10 +333,10 @@ class CallTargets:
             else None
         )
 
-    def all_by_name(self, name: str) -> list[CallTarget]:
-        """Every method of this name in the tree; none where the name is no telling one, or where
-        many have it."""
-        if len(name) < _SHORTEST_TELLING_NAME or "_" not in name.strip("_"):
+    def all_by_name(self, name: str, *, one_word: bool = False) -> list[CallTarget]:
+        """Every method of this name in the tree; none where the name is no telling one (a long one
+        of several words, or of one), or where many have it."""
+        if len(name) < _SHORTEST_TELLING_NAME or not (one_word or "_" in name.strip("_")):
             return []
         targets = []
         for function, unit in self._methods(name, most=_MOST_NAMESAKES):
