@@ -236,7 +236,7 @@ class CallComparison:
         if asks_for_attributes(site.guards, []):
             return None
         # A method that the change altered, called on an object of which nothing is known.
-        named = self._targets.by_name(site.call.func.name) if self._names_altered(site) else None
+        named = self._targets.by_name(site.call.func) if self._names_altered(site) else None
         return named if named is not None and self._is_altered(named) else None
 
     def _names_altered(self, site: CallSite) -> bool:
@@ -283,8 +283,8 @@ class CallComparison:
     def _judge_before(self, old: CallSite, target: CallTarget) -> Fault | bool | None:
         """What was wrong with a call at base; True where nothing was, None where unknown."""
         before = self._base_targets.of(old.call, old.function, old.unit, old.guards)
-        if before is None and not target.surely:
-            before = self._base_targets.by_name(E.callee(old.call))
+        if before is None and not target.surely and isinstance(old.call.func, E.Attr):
+            before = self._base_targets.by_name(old.call.func)
         if before is None:
             return None
         candidates = [before, *self._base_targets.overrides(before, old.own_method)]

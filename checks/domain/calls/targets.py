@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from checks.core.change import ChangeSet
 from checks.core.code import is_stub
 from checks.core.finding import Side
-from checks.core.words import as_bytes
+from checks.core.words import as_bytes, name_parts
 from checks.domain.calls.classes import Classes, base_name, is_protocol, methods_of
 from checks.domain.calls.decorators import hands_on, keeps_constructor, opaque_marks
+from checks.domain.calls.labels import label_of
 from checks.domain.calls.names import is_local, nested_function
 from checks.domain.calls.records import is_dataclass, is_named_tuple, record_constructor
 from checks.domain.calls.torch_ops import TorchOps, op_name
@@ -314,24 +315,25 @@ class CallTargets:
         lineage = self.classes.lineage(ref)
         return any(handed_on.search(owner.unit.text_of(owner.cls)) for owner in lineage.classes)
 
-    def by_name(self, name: str) -> CallTarget | None:
-        """The only method of this name in the tree: what a call on an unknown object may reach."""
-        if len(name) < _SHORTEST_TELLING_NAME or "_" not in name.strip("_"):
-            return None
+    def by_name(self, func: E.Attr) -> CallTarget | None:
+        """The only method of this name in the tree: what a call on an unknown object may reach.
+
+        The name has to tell, or else the object goes by the name of the method's class.
+        """
+        name = func.name
         if name not in self._unique:
             self._unique[name] = self._only_method(name)
-        return self._unique[name]
+        found = self._unique[name]
+        if found is None or (len(name) >= _SHORTEST_TELLING_NAME and "_" in name.strip("_")):
+            return found
+        return found if _is_holder_of(func.base, found.function.owner, name) else None
 
     def _only_method(self, name: str) -> CallTarget | None:
         found = self._methods(name, most=1)
-        if len(found) != 1:
+        if len(found) != 1 or not found[0][0].owner:
             return None
         function, unit = found[0]
-        return (
-            self._undecorated(CallTarget(function, unit, 1, surely=False))
-            if function.owner
-            else None
-        )
+        return self._undecorated(CallTarget(function, unit, 1, surely=False))
 
     def all_by_name(self, name: str, *, one_word: bool = False) -> list[CallTarget]:
         """Every method of this name in the tree; none where the name is no telling one (a long one
@@ -361,6 +363,15 @@ class CallTargets:
             unit = change.unit(path, side)
             found += [(function, unit) for function in unit.named(name)] if unit else []
         return found if len(found) == len(defining) else []
+
+
+def _is_holder_of(base: E.Expr, owner: str, method: str) -> bool:
+    """Whether an object goes by the name of a class: `cache_manager` for `CacheManager` and
+    `PagedCacheManager`, and for a method of two words also `pool` for `Pool`."""
+    held, of_class = name_parts(label_of(base)), name_parts(owner)
+    if len(held) > 1:
+        return of_class[-len(held) :] == held
+    return held == of_class and "_" in method.strip("_")
 
 
 def _is_abstract(ref: ClassRef) -> bool:
