@@ -82,9 +82,7 @@ class CallTargets:
         scope = Scope(function, unit, guards)
         op = op_name(call.func)
         if op is not None:
-            ops = TorchOps.of_change(self.classes.change, self.classes.side)
-            behind = None if ops.is_foreign(op[0]) else ops.named(op[1])
-            return CallTarget(*behind) if behind is not None else None
+            return self._behind_op(*op)
         own = self.types.own_class(call.func, scope)
         if own is not None:
             made = self.constructor(own)
@@ -100,6 +98,12 @@ class CallTargets:
                 return self._called_object(call.func, scope)
             case _:
                 return None
+
+    def _behind_op(self, namespace: str, name: str) -> CallTarget | None:
+        """The Python function behind an op of torch."""
+        ops = TorchOps.of_change(self.classes.change, self.classes.side)
+        behind = None if ops.is_foreign(namespace) else ops.named(name)
+        return CallTarget(*behind) if behind is not None else None
 
     def alternatives(self, call: E.Call, function: Function, unit: SourceFile) -> list[CallTarget]:
         """What `make(...)` may reach where `make` was set to one of several classes or functions
