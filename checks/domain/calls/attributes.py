@@ -109,7 +109,8 @@ class Attributes:
             return None
         # A class whose objects nobody makes, but tests, lends its methods to others.
         made = [owner for owner in family if not matches(owner.unit.path, _TESTS)]
-        return family if any(self._has_constructor(owner) for owner in made) else None
+        is_made = any(self._has_constructor(owner) or self._is_called(owner) for owner in made)
+        return family if is_made else None
 
     def _members_in_tree(self, ref: ClassRef) -> tuple[ClassRef, ...]:
         """The class, those that inherit from it, and what all of them inherit, as far as it is in
@@ -137,6 +138,13 @@ class Attributes:
         bases = {name.rsplit(".", 1)[-1] for _, name in self.classes.lineage(ref).foreign}
         made_otherwise = is_dataclass(ref.cls) or not bases.isdisjoint(MADE_WITHOUT_INIT)
         return made_otherwise or bool(methods_of(ref, "__init__"))
+
+    def _is_called(self, ref: ClassRef) -> bool:
+        """Whether code of the product makes objects of the class by its name."""
+        name = ref.cls.name.rsplit(".", 1)[-1]
+        made = re.compile(rf"(?<!class )\b{re.escape(name)}\s*\(")
+        lines = self.classes.change.tree(self.classes.side).find(name, "python")
+        return any(made.search(line.text) and not matches(line.path, _TESTS) for line in lines)
 
     def _foreign(self, family: tuple[ClassRef, ...]) -> set[str]:
         return {name for ref in family for _, name in self.classes.lineage(ref).foreign}
