@@ -79,7 +79,7 @@ def _arities_in(unit: SourceFile) -> dict[str, frozenset[Arity | None]]:
     known: list[Function | Declaration] = [f for f in unit.functions if not f.owner]
     found: dict[str, set[Arity | None]] = {}
     for one in [*known, *unit.declarations]:
-        found.setdefault(plain_name(one.name), set()).add(_arity(one))
+        found.setdefault(plain_name(one.name), set()).add(arity_of(one))
     return {name: frozenset(arities) for name, arities in found.items()}
 
 
@@ -88,8 +88,8 @@ def plain_name(name: str) -> str:
     return name.rsplit("::", 1)[-1]
 
 
-def _arity(function: Function | Declaration) -> Arity | None:
-    """None where not all parameters are known."""
+def arity_of(function: Function | Declaration) -> Arity | None:
+    """How many arguments it takes; None where not all parameters are known."""
     if isinstance(function, Function) and not function.clean:
         return None
     params = list(_counted(function.params))
