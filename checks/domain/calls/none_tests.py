@@ -1,4 +1,4 @@
-"""Conditions that ask whether an attribute of `self` is None, where it never is."""
+"""Conditions that want an attribute of `self` to be None, or to be true, where it never is."""
 
 from __future__ import annotations
 
@@ -17,15 +17,19 @@ _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 
 def holds_never(guards: tuple[E.Expr, ...], ref: ClassRef, change: ChangeSet) -> bool:
     """Whether one of the conditions wants an attribute of the object to be None that no code of its
-    family can leave so.
+    family can leave so, or to be true that all code sets to False.
 
     sgl-project/sglang@efbc687c2 copied a method with a branch for `self.q_lora_rank is None`; the
-    class sets it to the size of a layer.
+    class sets it to the size of a layer. ModelTC/lightllm@df9f8d4ca copied a model with the branch
+    of its training, and `self.gradient_checkpointing = False`.
     """
     for guard in guards:
         for part, holds in split_condition(guard, holds=True):
             name = _wanted_none(part, holds=holds)
             if name and _is_never_none(name, ref, change):
+                return True
+            name = _wanted_true(part, holds=holds)
+            if name and _is_never_true(name, ref, change):
                 return True
     return False
 
@@ -43,6 +47,15 @@ def _wanted_none(test: E.Expr, *, holds: bool) -> str:
             return ""
 
 
+def _wanted_true(test: E.Expr, *, holds: bool) -> str:
+    """`a` where `self.a` has to be true for the test to come out so."""
+    match test:
+        case E.Attr(base=E.Name(id="self"), name=name) if holds:
+            return name
+        case _:
+            return ""
+
+
 def _is_never_none(name: str, ref: ClassRef, change: ChangeSet) -> bool:
     """Whether the object's classes set the attribute, each time to something."""
     values = list(_values_set(name, ref, change))
@@ -50,6 +63,23 @@ def _is_never_none(name: str, ref: ClassRef, change: ChangeSet) -> bool:
         return False
     emptied = re.compile(rf"\.{re.escape(name)}\s*(?::[^=\n]*)?=\s*None\b")
     return not any(emptied.search(line.text) for line in change.head.find(name, "python"))
+
+
+def _is_never_true(name: str, ref: ClassRef, change: ChangeSet) -> bool:
+    """Whether the object's classes set the attribute, each time to False or None, and no line of
+    the tree sets anything of this name to more, or has it in quotes."""
+    values = list(_values_set(name, ref, change))
+    if not values or not all(_is_false(value) for value in values):
+        return False
+    word = re.escape(name)
+    given = re.compile(
+        rf"\.{word}\s*(?::[^=\n]+)?[|&+]?=(?!=)(?!\s*(?:False|None)\b)|[\"']{word}[\"']"
+    )
+    return not any(given.search(line.text) for line in change.head.find(name, "python"))
+
+
+def _is_false(value: E.Expr | None) -> bool:
+    return isinstance(value, E.Const) and (value.value is False or value.value is None)
 
 
 def _values_set(name: str, ref: ClassRef, change: ChangeSet) -> Iterator[E.Expr | None]:

@@ -28,6 +28,7 @@ did not fit before.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -43,6 +44,8 @@ from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
 
 ID = "sync.cpp-call"
+
+_PACK = re.compile(r"[\w)>]\s*\.\.\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,7 @@ def _written_calls(change: ChangeSet, config: Config) -> Iterator[CppCall]:
         if changed.python or not changed.head.clean:
             continue
         for call in _calls_in(changed.head, changed.unit):
-            lines = [part.line for part in E.walk(call.call) if part.line]
-            if changed.touched(min(lines), max(lines)):
+            if changed.touched(*_lines_of(call.call)):
                 yield call
 
 
@@ -100,7 +102,7 @@ def _calls_in(function: Function, unit: SourceFile) -> Iterator[CppCall]:
     own = {param.name for param in function.params} | set(_declared(function))
     for call, _ in calls_of(function.body):
         name = plain_name(call.func.id) if isinstance(call.func, E.Name) else ""
-        if name and name not in own and not _has_unknown(call):
+        if name and name not in own and not _has_unknown(call) and not _spreads(call, unit):
             yield CppCall(name, call, function, unit)
 
 
@@ -119,6 +121,17 @@ def _has_unknown(call: E.Call) -> bool:
         isinstance(arg, E.Unknown) or (isinstance(arg, E.Name) and arg.id.isupper())
         for arg in call.args
     )
+
+
+def _spreads(call: E.Call, unit: SourceFile) -> bool:
+    """Whether an argument is a pack (`args...`), which is any number of values."""
+    first, last = _lines_of(call)
+    return any(_PACK.search(line) for line in unit.lines[first - 1 : last])
+
+
+def _lines_of(call: E.Call) -> tuple[int, int]:
+    lines = [part.line for part in E.walk(call) if part.line]
+    return min(lines), max(lines)
 
 
 def _fits_no_more(call: CppCall, change: ChangeSet) -> bool:

@@ -29,7 +29,7 @@ class FastManager(Manager):
 The whole family must be in the tree (`Module` and `Layer` may stand above it). Classes that make
 attributes by computed names are left out, and so are names that any code sets on an object other
 than `self`, reads behind `hasattr` or `getattr`, and branches that want an attribute to be None
-which the class always sets to something.
+which the class always sets to something, or to be true which it always sets to False.
 """
 
 from __future__ import annotations
