@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.domain.calls.classes import Classes, place_of
 from checks.domain.conditions import split_condition
+from checks.domain.ops import statement_expressions
 from checks.eval.interpreter.values import ClassRef
 from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Param
 from checks.lang.ir.stmt import Assign, guarded_statements
 
+_CLASS = re.compile(r"(?:\w+\.)*(?!Any\b|Optional\b|List\b|Dict\b|Tuple\b|Set\b)[A-Z]\w*")
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 
 
@@ -32,6 +35,29 @@ def holds_never(guards: tuple[E.Expr, ...], ref: ClassRef, change: ChangeSet) ->
             if name and _is_never_true(name, ref, change):
                 return True
     return False
+
+
+def is_spare(name: str, function: Function) -> bool:
+    """Whether the method reads `self.name` only where a parameter is not given that always is:
+    `wrapper or self.wrapper`, and every call passes a `Wrapper`."""
+    if not function.params:
+        return False
+    given = {param.name for param in function.params if _is_object(param)}
+    read = E.Attr(E.Name(function.params[0].name), name)
+    reads = spare = 0
+    for _, expressions in statement_expressions(function.body):
+        for expr in expressions:
+            reads += expr == read
+            match expr:
+                case E.Binary(op="or", left=E.Name(id=left), right=right) if left in given:
+                    spare += right == read
+    return reads == spare > 0
+
+
+def _is_object(param: Param) -> bool:
+    """Whether every call has to pass the parameter, by its annotation an object of a class."""
+    is_class = _CLASS.fullmatch(param.type.strip("\"'")) is not None
+    return param.default is None and param.kind == "positional" and is_class
 
 
 def _wanted_none(test: E.Expr, *, holds: bool) -> str:

@@ -53,7 +53,7 @@ from checks.core.finding import (
 from checks.core.words import one_slip_apart
 from checks.domain.calls.attributes import AttributeRead, Attributes, own_reads
 from checks.domain.calls.classes import Classes
-from checks.domain.calls.none_tests import holds_never
+from checks.domain.calls.none_tests import holds_never, is_spare
 from checks.domain.calls.targets import CallTargets
 from checks.eval.interpreter.values import ClassRef
 from checks.lang.ir import expr as E
@@ -149,7 +149,7 @@ def _is_lacking(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> boo
     was_set = _gave_value(read, unit, change)
     if not Attributes.of_change(change).certainly_lacks(ref, read.name, was_set=was_set):
         return False
-    if holds_never(read.guards, ref, change):
+    if holds_never(read.guards, ref, change) or is_spare(read.name, read.function):
         return False
     if CallTargets.of_change(change).is_always_replaced(read.function, unit):
         return False
