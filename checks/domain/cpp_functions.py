@@ -55,7 +55,9 @@ class CppFunctions:
         paths = tree.paths_containing(name, "cpp")
         if len(paths) > _MOST_FILES:
             return None
-        other = re.compile(as_bytes(rf"(?:#\s*define|struct|class|using|enum|\]\()\s+{name}\b"))
+        other = re.compile(
+            as_bytes(rf"(?:#\s*define|struct|class|using|enum|\]\()\s+{re.escape(name)}\b")
+        )
         found: set[Arity] = set()
         for path in paths:
             if other.search(tree.read(path) or b""):
