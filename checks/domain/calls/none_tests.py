@@ -93,13 +93,14 @@ def _is_never_none(name: str, ref: ClassRef, change: ChangeSet) -> bool:
 
 def _is_never_true(name: str, ref: ClassRef, change: ChangeSet) -> bool:
     """Whether the object's classes set the attribute, each time to False or None, and no line of
-    the tree sets anything of this name to more, or has it in quotes."""
+    the tree sets it of another object to more, or has it in quotes."""
     values = list(_values_set(name, ref, change))
     if not values or not all(_is_false(value) for value in values):
         return False
     word = re.escape(name)
     given = re.compile(
-        rf"\.{word}\s*(?::[^=\n]+)?[|&+]?=(?!=)(?!\s*(?:False|None)\b)|[\"']{word}[\"']"
+        rf"(?<!\bself)\.{word}\s*(?::[^=\n]+)?[|&+]?=(?!=)(?!\s*(?:False|None)\b)"
+        rf"|[\"']{word}[\"']"
     )
     return not any(given.search(line.text) for line in change.head.find(name, "python"))
 
