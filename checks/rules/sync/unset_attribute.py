@@ -29,7 +29,8 @@ class FastManager(Manager):
 The whole family must be in the tree (`Module` and `Layer` may stand above it). Classes that make
 attributes by computed names are left out, and so are names that any code sets on an object other
 than `self`, reads behind `hasattr` or `getattr`, and branches that want an attribute to be None
-which the class always sets to something, or to be true which it always sets to False.
+which the class always sets to something, or to be true which it always sets to False. An object
+that is handed to another class's method (`Other.prepare(self)`) may get there what is set there.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ ID = "sync.unset-attribute"
 _SET = re.compile(
     r"\bself\.(\w+)\s*(?::[^=\n]+)?=(?!=)|^\s+(?:async )?def (\w+)|^    (\w+)\s*[:=]", re.MULTILINE
 )
+_HANDED = re.compile(r"\b([A-Z]\w*)\.\w+\(\s*self\b")
 _READ_HERE = Message("read-here")
 _STORED = re.compile(r"\s+self\.(\w+)\s*(?::[^=\n]+)?=(?!=)")
 
@@ -153,7 +155,26 @@ def _is_lacking(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> boo
         return False
     if CallTargets.of_change(change).is_always_replaced(read.function, unit):
         return False
+    if _is_given_by_others(ref, read.name, change):
+        return False
     return not _was_lacking(read, unit, change)
+
+
+def _is_given_by_others(ref: ClassRef, name: str, change: ChangeSet) -> bool:
+    """Whether a method of the class hands its object to one of a class that it does not inherit,
+    as in `Other.prepare(self)`, and the attribute is set anywhere.
+
+    ModelTC/lightllm@59aee2904 has the quantization of its weights chosen in this way.
+    """
+    lineage = Classes.of_change(change).lineage(ref).classes
+    known = {owner.cls.name for owner in lineage}
+    handed: set[str] = set()
+    for owner in lineage:
+        handed.update(_HANDED.findall(owner.unit.text_of(owner.cls)))
+    if handed <= known:
+        return False
+    stored = [_STORED.match(line.text) for line in change.head.find(name, "python")]
+    return any(found is not None and found[1] == name for found in stored)
 
 
 def _gave_value(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> bool:
