@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from checks.core.change import ChangeSet
 from checks.core.changed import changed_functions
-from checks.core.code import is_ready_for
+from checks.core.code import is_ready_for, is_stub
 from checks.core.config import Config
 from checks.core.finding import Side
 from checks.domain.calls.attributes import asks_for_attributes
@@ -120,7 +120,7 @@ class CallComparison:
             fault = self._moved(site, target) or self._turned_round(site, target)
         # The object may be of a subclass whose method takes what the call passes.
         if fault is not None and (target in fitting or not fitting):
-            if self._is_new(site, target, fault):
+            if self._is_new(site, target, fault) and not self._may_be_another(site, target):
                 yield WrongCall(site, target, fault)
         elif fitting:
             yield from self._left_behind(site, implementers, fitting)
@@ -166,6 +166,19 @@ class CallComparison:
         """The calls of the same function or method where the call stands, before the change."""
         old = self._old_function(site)
         return [kept for kept in sites_in(*old) if kept.call.func == site.call.func] if old else []
+
+    def _may_be_another(self, site: CallSite, target: CallTarget) -> bool:
+        """Whether the method is a stub that the change left alone, and one of the same name takes
+        the call in a class of another family: the annotation names the wrong class.
+
+        vllm-project/vllm@e60f550b3 calls the builders of its new engine, and annotates them as the
+        abstract builder of the old one.
+        """
+        is_method = target.function.owner and target.function.name != "__init__"
+        if not is_method or not is_stub(target.function) or self._is_altered(target):
+            return False
+        namesakes = self._targets.namesakes(target.function.name)
+        return not namesakes or any(find_misfit(site.call, o.params) is None for o in namesakes)
 
     def _of_choice(self, site: CallSite) -> Iterator[WrongCall]:
         """The classes of `A if a else B` that do not take what a call of the chosen one passes,

@@ -352,6 +352,11 @@ class CallTargets:
             targets.append(target)
         return targets
 
+    def namesakes(self, name: str) -> list[CallTarget]:
+        """Every method of this name in the tree; none where many have it."""
+        methods = self._methods(name, most=_MOST_NAMESAKES)
+        return [CallTarget(function, unit, 1) for function, unit in methods if function.owner]
+
     def _methods(self, name: str, most: int) -> list[tuple[Function, SourceFile]]:
         """The functions of this name in the tree; none where there are more than `most`."""
         change, side = self.classes.change, self.classes.side

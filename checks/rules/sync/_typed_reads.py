@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
@@ -14,6 +15,7 @@ from checks.domain.calls.known_objects import class_of_object, named_class, read
 from checks.domain.calls.renamed_fields import renamed_fields
 from checks.domain.keys import product_files
 from checks.eval.interpreter.values import ClassRef
+from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import SourceFile
 
 # An attribute that stands in more files than this is looked for in so many.
@@ -56,9 +58,23 @@ def _reads_in(unit: SourceFile, name: str, change: ChangeSet) -> Iterator[tuple[
         if f".{name}" not in text or is_ready_for("AttributeError", text):
             continue
         for read, line, scope in reads_of_others(function, unit):
-            if read.name != name:
+            if read.name != name or _is_given(read, unit):
                 continue
             owner = named_class(read.base, scope, change)
             owner = owner or class_of_object(read.base, scope, change)
             if owner is not None:
                 yield owner, line
+
+
+def _is_given(read: E.Attr, unit: SourceFile) -> bool:
+    """Whether a line of the file gives what it calls by the same name the attribute.
+
+    sgl-project/sglang@32fa1e9cc took the scales out of a layer, and its quantization registers them
+    as parameters of the layer anyway.
+    """
+    holder, name = E.dotted(read.base), re.escape(read.name)
+    ways = [rf"\b(?:register_parameter|register_buffer|setattr)\([^)]*[\"']{name}[\"']"]
+    if holder is not None:
+        ways.append(rf"\b{re.escape(holder)}\.{name}\s*(?::[^=]+)?=(?!=)")
+    given = re.compile("|".join(ways))
+    return any(given.search(line) for line in unit.lines)

@@ -29,6 +29,7 @@ type of a parameter, a variable or a member, and where that class declares it it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -36,7 +37,7 @@ from checks.core.change import ChangeSet
 from checks.core.changed import changed_files, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Severity, Side
-from checks.domain.cpp_functions import Arity, CppFunctions, arities_in
+from checks.domain.cpp_functions import Arity, CppFunctions, arities_in, plain_name
 from checks.domain.cpp_methods import CppMethods, methods_in
 from checks.domain.ops import calls_of
 from checks.domain.source_search import units_at
@@ -45,6 +46,8 @@ from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
 
 ID = "sync.cpp-call"
+
+_PACK = re.compile(r"[\w)>]\s*\.\.\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +77,7 @@ def _written_calls(change: ChangeSet, config: Config) -> Iterator[CppCall]:
         if changed.python or not changed.head.clean:
             continue
         for call, _ in calls_of(changed.head.body):
-            lines = [part.line for part in E.walk(call) if part.line]
-            if changed.touched(min(lines), max(lines)):
+            if changed.touched(*_lines_of(call)):
                 yield from _told(call, changed.head, changed.unit, change)
 
 
@@ -113,7 +115,7 @@ def _calls_of(
 ) -> Iterator[CppCall]:
     """The calls of a plain name in a function."""
     for call, _ in calls_of(function.body):
-        if E.callee(call) == name:
+        if plain_name(E.callee(call)) == name:
             yield from _told(call, function, unit, change, side)
 
 
@@ -126,8 +128,8 @@ def _told(
 ) -> Iterator[CppCall]:
     """What is called: a method of a known class, or what is no variable or parameter of the
     function; nothing for any other."""
-    name = E.callee(call)
-    if not name or _has_unknown(call):
+    name = plain_name(E.callee(call))
+    if not name or _has_unknown(call) or _spreads(call, unit):
         return
     owner = CppMethods.of_change(change, side).receiver(call, function)
     own = {param.name for param in function.params} | set(_declared(function))
@@ -150,6 +152,17 @@ def _has_unknown(call: E.Call) -> bool:
         isinstance(arg, E.Unknown) or (isinstance(arg, E.Name) and arg.id.isupper())
         for arg in call.args
     )
+
+
+def _spreads(call: E.Call, unit: SourceFile) -> bool:
+    """Whether an argument is a pack (`args...`), which is any number of values."""
+    first, last = _lines_of(call)
+    return any(_PACK.search(line) for line in unit.lines[first - 1 : last])
+
+
+def _lines_of(call: E.Call) -> tuple[int, int]:
+    lines = [part.line for part in E.walk(call) if part.line]
+    return min(lines), max(lines)
 
 
 def _fits_no_more(call: CppCall, change: ChangeSet) -> bool:
