@@ -156,7 +156,8 @@ def _follows_launch(line: int, unit: SourceFile) -> bool:
     function = unit.function_at(line)
     if function is None:
         return False
-    before = unit.text(function.start_line, line)
+    # Not the first line: `bool Matrix::fill()` names a constructor that may launch.
+    before = unit.text(function.start_line + 1, line)
     others = [one for one in unit.functions if one is not function and "<<<" in unit.text_of(one)]
     return "<<<" in before or any(has_word(before, other.name) for other in others)
 
