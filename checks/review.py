@@ -10,7 +10,7 @@ from enum import StrEnum
 from checks.core.change import ChangeSet, FileChange
 from checks.core.check import Check
 from checks.core.config import Config
-from checks.core.finding import Confidence, Edit, Finding, Fix, Message, Related, Severity
+from checks.core.finding import Confidence, Edit, Finding, Fix, Severity
 from checks.core.rule_ids import former_id
 from checks.core.vendored import vendored_paths
 from checks.lang.ir.source_file import SourceFile
@@ -91,7 +91,7 @@ def _merge_same_cause(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     groups: dict[object, list[Finding]] = {}
     for finding in findings:
         groups.setdefault(_cause(finding), []).append(finding)
-    return tuple(_with_other_places(*group) for group in groups.values())
+    return tuple(first.with_other_places(*others) for first, *others in groups.values())
 
 
 def _cause(finding: Finding) -> object:
@@ -102,11 +102,6 @@ def _cause(finding: Finding) -> object:
     # The arguments of a message are a mapping, which has no hash.
     claim = repr((finding.message, finding.evidence))
     return finding.rule, finding.location.path, finding.level, claim
-
-
-def _with_other_places(first: Finding, *others: Finding) -> Finding:
-    same = Message("same-cause")
-    return first.with_related(*(Related(other.location, same) for other in others))
 
 
 def _run_rule(rule: Check, proofs: _Proofs, *, pedantic: bool) -> list[Finding]:

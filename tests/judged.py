@@ -25,6 +25,7 @@ SAMPLES = (
     "bench/judged-2026-11-26b.json",
     "bench/judged-2026-11-27.json",
     "bench/judged-2026-11-27b.json",
+    "bench/judged-2026-11-27c.json",
 )
 COUNTS = ROOT / "checks/evaluation/judged.toml"
 # A trivial finding is true: the code bears it out, though nobody would act on it.

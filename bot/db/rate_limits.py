@@ -21,7 +21,7 @@ from dbos import DBOS
 
 from bot.db.claims import current_claim, holds
 from bot.db.engine import clock, create, lock
-from bot.db.moments import Limit, first_free
+from bot.db.moments import Bucket, Limit, first_free
 from bot.github import RateLimited
 from bot.github.app import Endpoint
 from bot.github.rate_limit import HOUR, RateLimiter
@@ -30,9 +30,9 @@ _LOCK = 7318
 # Of the writes of an hour.
 _ACCOUNT_SHARE = 0.25
 _REPOSITORY_SHARE = 0.75
-# Writes that one account may send in a row. Four times as long passes before its next ones, so that
-# in between others have moments too.
-_BURST = 10
+# Writes that one account may send in a row: those of a review and of an answer. After them it has
+# every fourth moment, and the others are for whoever else writes.
+_BURST = 6
 _TABLES = sa.MetaData()
 _WRITES = sa.Table(
     "specbot_writes",
@@ -105,9 +105,11 @@ class WriteLedger:
                 own = sa.select(_WRITES).where(of_installation, _WRITES.c.workflow == workflow)
                 kept = connection.execute(own).first()
             others = sa.and_(of_installation, _WRITES.c.id != kept.id) if kept else of_installation
-            moment = self._next_moment(connection, others, payer, now)
+            apart = self._apart(connection, others, payer)
+            shares = self._shares(connection, others, payer)
+            moment = first_free(now, [apart, *shares])
             if kept:
-                moment = min(moment, max(kept.at, now))
+                moment = min(moment, first_free(max(kept.at, now), [apart]))
             sent = moment - now <= patience
             row = {
                 "installation": installation,
@@ -130,26 +132,33 @@ class WriteLedger:
         """
         return holds(self._engine, current_claim())
 
-    def _next_moment(
-        self,
-        connection: sa.Connection,
-        others: sa.ColumnElement[bool],
-        payer: Payer | None,
-        now: float,
-    ) -> float:
-        """The first moment that none of `others` has and that no limit forbids."""
-        limits = [Limit(self._times(connection, others), self._hourly, self._gap)]
+    def _apart(
+        self, connection: sa.Connection, others: sa.ColumnElement[bool], payer: Payer | None
+    ) -> Limit:
+        """Writes that are sent are a gap apart, and so are the promised ones of one account.
+
+        What another account waits for is in nobody's way: it comes a gap after what was sent
+        meanwhile.
+        """
+        own = _WRITES.c.account == payer.account if payer else _WRITES.c.account.is_(None)
+        times = self._times(connection, others, sa.or_(_WRITES.c.workflow.is_(None), own))
+        return Limit(times, self._hourly, self._gap)
+
+    def _shares(
+        self, connection: sa.Connection, others: sa.ColumnElement[bool], payer: Payer | None
+    ) -> list[Limit | Bucket]:
+        """What an hour has for the installation, for the repository and for the account."""
+        shares: list[Limit | Bucket] = [Limit(self._times(connection, others), self._hourly)]
         if payer is not None:
             in_repository = _WRITES.c.repository == payer.repository
             times = self._times(connection, others, in_repository)
-            limits.append(Limit(times, self._share(_REPOSITORY_SHARE)))
+            shares.append(Limit(times, self._share(_REPOSITORY_SHARE)))
         if payer is not None and payer.account:
             of_account = _WRITES.c.account == payer.account
             times = self._times(connection, others, of_account)
-            limits.append(Limit(times, self._share(_ACCOUNT_SHARE)))
-            window = _BURST * self._gap / _ACCOUNT_SHARE
-            limits.append(Limit(times, _BURST, window=window))
-        return first_free(now, limits)
+            shares.append(Limit(times, self._share(_ACCOUNT_SHARE)))
+            shares.append(Bucket(times, _BURST, every=self._gap / _ACCOUNT_SHARE))
+        return shares
 
     def _share(self, part: float) -> int:
         return max(1, int(self._hourly * part))

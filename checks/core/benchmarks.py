@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
+_BENCHMARK = re.compile(r"(?:^|[/_.-])bench")
+
 
 def is_benchmark(path: str) -> bool:
-    """Whether the file, or a folder that it is in, is called so: `bench_serving.py`."""
-    return any(part.startswith("bench") for part in path.split("/"))
+    """Whether a word of the file's name, or of a folder that it is in, is so: `bench_serving.py`,
+    `cache_benchmark.cpp`."""
+    return _BENCHMARK.search(path) is not None

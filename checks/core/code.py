@@ -66,6 +66,15 @@ def body_code(function: Function, code: str) -> str:
     return code
 
 
+def is_ready_for(exception: str, text: str) -> bool:
+    """Whether Python code catches an exception of this name, or a test in it expects one.
+
+    Who raises it is not ready for it.
+    """
+    caught = rf"\b(?:except|raises|suppress)\b[^:#]*\b{exception}\b"
+    return re.search(caught, text) is not None
+
+
 def is_stub(function: Function) -> bool:
     """A declaration in the shape of a definition: nothing inside but a constant, `pass`, `...`, or
     an error."""

@@ -37,7 +37,10 @@ class PathsConfig:
     """
 
     sources: tuple[str, ...] = ("**",)
-    tests: tuple[str, ...] = ("tests/**", "test/**", "**/tests/**", "**/test_*.*", "**/*_test.*")
+    tests: tuple[str, ...] = (
+        *("tests/**", "test/**", "**/tests/**", "*-tests/**"),
+        *("**/test_*.*", "**/*_test.*"),
+    )
     e2e: tuple[str, ...] = ("tests/e2e/**", "tests/ce/**")
 
 

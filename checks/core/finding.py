@@ -343,6 +343,11 @@ class Finding:
         """The same finding with `evidence` added."""
         return replace(self, evidence=(*self.evidence, *evidence))
 
+    def with_other_places(self, *others: Finding) -> Finding:
+        """The same finding, which also says where else its cause strikes: where `others` stand."""
+        same = Message("same-cause")
+        return self.with_related(*(Related(other.location, same) for other in others))
+
     def with_related(self, *related: Related) -> Finding:
         """The same finding with other places added that a reader should look at."""
         return replace(self, related=(*self.related, *related))

@@ -43,7 +43,8 @@ class CppFunctions:
     def arities(self, name: str) -> frozenset[Arity] | None:
         """What the definitions and declarations of the plain name `name` take, all over the tree.
 
-        Empty where there is none; None where a macro, a type or what cannot be read has the name.
+        Empty where there is none; None where a macro, a type, a method or what cannot be read has
+        the name: a class may call its own methods so, and `malloc` of an allocator is not C's.
         """
         if name not in self._known:
             self._known[name] = self._find(name)
@@ -54,7 +55,9 @@ class CppFunctions:
         paths = tree.paths_containing(name, "cpp")
         if len(paths) > _MOST_FILES:
             return None
-        other = re.compile(as_bytes(rf"(?:#\s*define|struct|class|using|enum|\]\()\s+{name}\b"))
+        other = re.compile(
+            as_bytes(rf"(?:#\s*define|struct|class|using|enum|\]\()\s+{re.escape(name)}\b")
+        )
         found: set[Arity] = set()
         for path in paths:
             if other.search(tree.read(path) or b""):
@@ -71,15 +74,15 @@ class CppFunctions:
 
 def arities_in(unit: SourceFile) -> dict[str, frozenset[Arity | None]]:
     """What the functions that a file defines or declares take, by plain name; None among them for
-    one that cannot be read whole. Methods are left out."""
+    a method, and for one that cannot be read whole."""
     return unit.memo(arities_in, lambda: _arities_in(unit))
 
 
 def _arities_in(unit: SourceFile) -> dict[str, frozenset[Arity | None]]:
-    known: list[Function | Declaration] = [f for f in unit.functions if not f.owner]
+    known: list[Function | Declaration] = [*unit.functions, *unit.declarations]
     found: dict[str, set[Arity | None]] = {}
-    for one in [*known, *unit.declarations]:
-        found.setdefault(plain_name(one.name), set()).add(_arity(one))
+    for one in known:
+        found.setdefault(plain_name(one.name), set()).add(None if one.owner else arity_of(one))
     return {name: frozenset(arities) for name, arities in found.items()}
 
 
@@ -88,8 +91,8 @@ def plain_name(name: str) -> str:
     return name.rsplit("::", 1)[-1]
 
 
-def _arity(function: Function | Declaration) -> Arity | None:
-    """None where not all parameters are known."""
+def arity_of(function: Function | Declaration) -> Arity | None:
+    """How many arguments it takes; None where not all parameters are known."""
     if isinstance(function, Function) and not function.clean:
         return None
     params = list(_counted(function.params))

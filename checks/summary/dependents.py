@@ -29,7 +29,7 @@ def find_dependents(change: ChangeSet, config: Config, facts: Facts) -> tuple[De
     for function in _functions(change, config, facts):
         name = last_part(function.name)
         owner = function.name.rpartition(".")[0]
-        for site in calls_of_name(name, owner, change, config):
+        for site in calls_of_name(name, (owner,) if owner else (), change, config):
             place = Location(site.unit.path, site.lines[0])
             pair = (place.path, function.path)
             if place.path == function.path:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,7 +20,7 @@ from checks.core.tree import MemoryTree
 from checks.registry import rule as registered
 from checks.review import apply, review
 from tests.rules.markdown import Case, Files
-from tests.rules.notes import PEDANTIC, Expected
+from tests.rules.notes import ALSO, PEDANTIC, Expected
 
 Render = Callable[[str, Message], str]
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
@@ -116,11 +117,14 @@ def problems(case: Case, check: Check, words: Render = render) -> list[str]:
     """One line for everything about `case` that is not as expected; empty when it passes."""
     change = change_of(case)
     config = load(case.config, tree=change.head)
-    found = [
-        _Found(f, words(f.rule, f.message))
-        for f in review(change, config, (check,), pedantic=True).findings
-    ]
-    out = _compare(case, found)
+    found: list[_Found] = []
+    also: list[_Found] = []
+    for finding in review(change, config, (check,), pedantic=True).findings:
+        text = words(finding.rule, finding.message)
+        found.append(_Found(finding, text))
+        same = [place for place in finding.related if place.message.key == "same-cause"]
+        also += [_Found(replace(finding, location=place.location), text) for place in same]
+    out = _compare(case, found, also)
     for path, (is_diff, text) in case.fixed.items():
         out += _compare_fix(path, is_diff, text, found, change)
     return out
@@ -169,11 +173,15 @@ def _meets(expected: Expected, found: _Found) -> bool:
     return is_kind and _place(expected) == found.place and _says(expected, found)
 
 
-def _compare(case: Case, found: list[_Found]) -> list[str]:
+def _compare(case: Case, found: list[_Found], also: list[_Found]) -> list[str]:
     left = list(found)
     missing: list[Expected] = []
     out: list[str] = []
     for expected in case.expected:
+        if expected.severity == ALSO:
+            if not any(_says(expected, f) and _place(expected) == f.place for f in also):
+                missing.append(expected)
+            continue
         hit = next((f for f in left if _meets(expected, f)), None)
         if expected.kind == "todo-error":
             if hit is not None:
@@ -190,6 +198,7 @@ def _compare(case: Case, found: list[_Found]) -> list[str]:
             missing.append(expected)
     for expected in missing:
         out.append(_explain(expected, left))
+    left += [f for f in also if f.place in case.quiet]
     return out + [f"{'marked ok' if f.place in case.quiet else 'unexpected':<12} {f}" for f in left]
 
 

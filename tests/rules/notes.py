@@ -8,7 +8,9 @@ from dataclasses import dataclass
 SEVERITIES = ("bug", "suggestion", "question", "convention")
 # Of any severity, and told to the pedantic persona alone.
 PEDANTIC = "pedantic"
-WORDS = {"error": "bug", PEDANTIC: PEDANTIC} | {s: s for s in SEVERITIES}
+# A place that a finding names as another one of its cause.
+ALSO = "also"
+WORDS = {"error": "bug", PEDANTIC: PEDANTIC, ALSO: ALSO} | {s: s for s in SEVERITIES}
 
 
 class RuleFileError(ValueError):

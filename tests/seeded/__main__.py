@@ -2,11 +2,12 @@
 
     python -m tests.seeded --repo DIR --draw N --seed S [--commit REV] [--operator dropped] -o FILE
 
-draws commits by chance, half of them of speculative decoding. Two of three become an *incomplete
-change*: the commit without one hunk that shares an altered name with another. Of the rest, the tree
-gets a single mistake (`operators.py`), half of the time where speculative decoding is. A bug counts
-as found where the review says something, conventions apart, that it does not say of the whole
-commit; as near, where that is within three lines of the bug or speaks of a name that it is about.
+draws commits by chance, half of them of speculative decoding as long as there are any. Two of three
+become an *incomplete change*: the commit without one hunk that shares an altered name with another.
+Of the rest, the tree gets a single mistake (`operators.py`), half of the time where speculative
+decoding is. A bug counts as found where the review says something, conventions apart, that it does
+not say of the whole commit; as near, where that is within three lines of the bug or speaks of a name
+that it is about.
 `--commit` takes one commit's tree for all. Many of the bugs cannot be told from what was meant: read
 a part of the misses before the share is called one.
 """
@@ -19,6 +20,7 @@ import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -126,8 +128,9 @@ def _commits(git: Git, args: argparse.Namespace, chance: random.Random) -> Itera
     for commits in (speculative, others):
         commits.sort()
         chance.shuffle(commits)
-    for pair in zip(speculative, others, strict=False):
-        yield from pair
+    # A repository that has few of them goes on with the others.
+    for pair in zip_longest(speculative, others):
+        yield from filter(None, pair)
 
 
 def _seed(change: ChangeSet, config: Config, chance: random.Random, operator: str) -> Seed | None:

@@ -83,7 +83,8 @@ def parameter_inserted(source: Source, tree: ast.Module) -> Iterator[Mistake]:
             continue
         place = args[len(args) // 2]
         text = source.without(place, f"num_extra_rows, {source.code(place)}")
-        yield Mistake(text, place.lineno, function.name, frozenset({function.name}))
+        words = frozenset({function.name, _called_as(function, tree)})
+        yield Mistake(text, place.lineno, function.name, words)
 
 
 def function_renamed(source: Source, tree: ast.Module) -> Iterator[Mistake]:
@@ -239,6 +240,14 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunction
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.decorator_list:
             yield node
+
+
+def _called_as(function: ast.FunctionDef | ast.AsyncFunctionDef, tree: ast.Module) -> str:
+    """What callers write: the class for its constructor."""
+    for owner in ast.walk(tree):
+        if isinstance(owner, ast.ClassDef) and function in owner.body:
+            return owner.name if function.name == "__init__" else function.name
+    return function.name
 
 
 def _calls_of_tree(source: Source, tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:

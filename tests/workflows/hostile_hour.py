@@ -142,7 +142,8 @@ def main() -> int:
         prog="python -m tests.workflows.hostile_hour", description=__doc__.split("\n\n")[0]
     )
     parser.add_argument("--turns", type=int, default=12, metavar="N", help="of each kind")
-    parser.add_argument("--turn", type=float, default=300.0, metavar="S", help="of one")
+    parser.add_argument("--turn", type=float, default=300.0, metavar="S", help="of one beside")
+    parser.add_argument("--alone", type=float, default=120.0, metavar="S", help="of one alone")
     parser.add_argument(
         "--pause", type=float, default=60.0, metavar="S", help="between two normal pull requests"
     )
@@ -154,7 +155,7 @@ def main() -> int:
         for turn in range(args.turns):
             author = _NORMAL[turn % len(_NORMAL)]
             with alone.awake():
-                alone.work(author, args.turn, args.pause)
+                alone.work(author, args.alone, args.pause)
             with beside.awake(), mallory:
                 beside.work(author, args.turn, args.pause)
             print(_told("alone", alone.waits), _told("beside", beside.waits), sep="; ", flush=True)

@@ -3,18 +3,21 @@ writes."""
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import httpx
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.db.deliveries import Store
 from bot.db.engine import engine_for
-from bot.db.moments import Limit, first_free
+from bot.db.moments import Bucket, Limit, first_free
 from bot.db.rate_limits import Payer, WriteLedger
 from bot.github.app import Endpoint
 from bot.github.check import MOST_ANNOTATIONS
@@ -65,9 +68,50 @@ def test_who_has_many_writes_at_once_leaves_moments_to_others(tmp_path):
     endpoint = Endpoint(gap=1.0, hourly=400)
     writes = WriteLedger(engine_for(f"sqlite:///{tmp_path}/writes.sqlite"), endpoint)
     stranger = [writes.reserve(9, f"w{n}", 2.0, STRANGER) for n in range(40)]
-    assert stranger[9] < 10.5 and stranger[39] > 100
+    assert stranger[5] < 6.5 and stranger[39] > 120
     normal = [writes.reserve(9, f"n{n}", 2.0, NORMAL) for n in range(4)]
-    assert max(normal) < 15
+    assert max(normal) < 7
+
+
+def test_who_waits_is_in_nobodys_way_and_comes_a_gap_later(tmp_path, monkeypatch):
+    endpoint = Endpoint(gap=1.0, hourly=400)
+    writes = WriteLedger(engine_for(f"sqlite:///{tmp_path}/writes.sqlite"), endpoint)
+    now = time.time()
+    clock = SimpleNamespace(time=lambda: now, monotonic=time.monotonic)
+    monkeypatch.setattr("bot.db.engine.time", clock)
+    waits = [writes.reserve(9, f"w{n}", 0.0, STRANGER) for n in range(7)]
+    assert waits == pytest.approx([0, 1, 2, 3, 4, 5, 6])
+    clock.time = lambda: now + 5.5
+    assert writes.reserve(9, "normal", 0.0, NORMAL) <= 0.0
+    # The stranger's is due at 6.
+    clock.time = lambda: now + 6.0
+    assert writes.reserve(9, "w6", 2.0, STRANGER) == pytest.approx(0.5)
+
+
+def test_who_writes_all_the_time_has_every_fourth_moment(tmp_path):
+    """Whoever comes later has the three that are between."""
+    endpoint = Endpoint(gap=1.0, hourly=400)
+    writes = WriteLedger(engine_for(f"sqlite:///{tmp_path}/writes.sqlite"), endpoint)
+    moments = [time.time() + writes.reserve(9, f"w{n}", 2.0, STRANGER) for n in range(20)]
+    apart = [b - a for a, b in itertools.pairwise(moments[8:])]
+    assert min(apart) > 3.5
+
+
+@given(st.lists(st.integers(0, 400), max_size=60), st.integers(1, 6), st.integers(0, 400))
+def test_a_bucket_gives_no_more_than_it_gets(times, most, now):
+    """In no stretch of time are there more writes than it held and got."""
+    taken: list[float] = []
+    for begun in sorted([*times, now]):
+        taken.append(first_free(begun, [Bucket(taken, most, 4.0)]))
+    for first, last in itertools.combinations_with_replacement(range(len(taken)), 2):
+        assert last - first + 1 <= most + (taken[last] - taken[first]) / 4.0 + 1e-6
+
+
+def test_a_bucket_is_full_after_a_pause():
+    times = [0.0, 0.0, 4.0]
+    assert first_free(5.0, [Bucket(times, 2, 4.0)]) == 8.0
+    assert first_free(12.0, [Bucket(times, 2, 4.0)]) == 12.0
+    assert first_free(12.0, [Bucket([*times, 12.0], 2, 4.0)]) == 12.0
 
 
 @given(

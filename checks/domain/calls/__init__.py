@@ -3,6 +3,7 @@ they reach.
 
 `classes` has the classes of one side of a change with what they inherit, `types` the class of an
 expression, `targets` the functions that a call reaches, `binding` whether its arguments fit,
-`labels` whether they are in their places, `sites` the calls that a change may have broken,
-`attributes` what objects of a class have, `returns` how many values come back.
+`labels` and `other_calls` whether they are in their places, `sites` the calls that a change may
+have broken, `handed_over` those that another call makes, `attributes` what objects of a class have,
+`renamed_fields` what they had under another name, `returns` how many values come back.
 """

@@ -29,6 +29,8 @@ _DYNAMIC = re.compile(
     rf"setattr\(\s*{_OWN}\s*,\s*(?![\"'])|\b{_OWN}\.__dict__|\bvars\(\s*{_OWN}?\s*\)"
     r"|__dict__(?:\.update\b|\.setdefault\b|\[[^\]]*\])?\s*(?:=(?!=)|\|=|\()"
     rf"|__getattr|__slots__|\b{_OWN}\.update_from|locals\(\)"
+    # A data model that keeps whatever it is given.
+    r"|\bextra[\"']?\s*[=:]\s*(?:[\"']allow\b|Extra\.allow\b)"
 )
 # Who asks whether an object has an attribute gives it none.
 _ASKED = re.compile(r"\b(?:has|get|del)attr\([^()]*\)")
@@ -83,7 +85,7 @@ class Attributes:
         is_decorated = not all(keeps_constructor(member.cls) for member in family)
         if is_decorated and self._is_set_anywhere(name):
             return False
-        return not self._is_set_outside(name)
+        return not self.is_set_outside(name)
 
     def is_made_as_written(self, ref: ClassRef) -> bool:
         """Whether objects of the class have just the attributes that it and its bases name."""
@@ -100,20 +102,36 @@ class Attributes:
         return self._families[place]
 
     def _find_family(self, ref: ClassRef) -> tuple[ClassRef, ...] | None:
-        family: dict[Place, ClassRef] = {}
-        for member in (ref, *self.classes.subclasses(ref)):
-            lineage = self.classes.lineage(member)
-            if any(inherited_attributes(base) is None for _, base in lineage.foreign):
-                return None
-            for owner in lineage.classes:
-                family[place_of(owner)] = owner
-        if any(_DYNAMIC.search(owner.unit.text_of(owner.cls)) for owner in family.values()):
+        family = self._members_in_tree(ref)
+        if any(inherited_attributes(base) is None for base in self._foreign(family)):
+            return None
+        if any(_DYNAMIC.search(owner.unit.text_of(owner.cls)) for owner in family):
             return None
         # A class whose objects nobody makes, but tests, lends its methods to others.
-        made = [owner for owner in family.values() if not matches(owner.unit.path, _TESTS)]
-        if not any(self._has_constructor(owner) for owner in made):
-            return None
+        made = [owner for owner in family if not matches(owner.unit.path, _TESTS)]
+        is_made = any(self._has_constructor(owner) or self._is_called(owner) for owner in made)
+        return family if is_made else None
+
+    def _members_in_tree(self, ref: ClassRef) -> tuple[ClassRef, ...]:
+        """The class, those that inherit from it, and what all of them inherit, as far as it is in
+        the tree."""
+        family: dict[Place, ClassRef] = {}
+        for member in (ref, *self.classes.subclasses(ref)):
+            for owner in self.classes.lineage(member).classes:
+                family[place_of(owner)] = owner
         return tuple(family.values())
+
+    def lacks_renamed(self, ref: ClassRef, name: str) -> bool:
+        """Whether objects of the class have no `name` that the change gave another name.
+
+        A base of which nothing is known did not give it: the class declared it itself.
+        """
+        family = self._members_in_tree(ref)
+        if any(_DYNAMIC.search(owner.unit.text_of(owner.cls)) for owner in family):
+            return False
+        return not any(sets(owner, name) for owner in family) and not self._is_set_outside_anew(
+            name
+        )
 
     def _has_constructor(self, ref: ClassRef) -> bool:
         """Whether objects of the class can be made: by its own `__init__`, or by what it is."""
@@ -121,10 +139,17 @@ class Attributes:
         made_otherwise = is_dataclass(ref.cls) or not bases.isdisjoint(MADE_WITHOUT_INIT)
         return made_otherwise or bool(methods_of(ref, "__init__"))
 
+    def _is_called(self, ref: ClassRef) -> bool:
+        """Whether code of the product makes objects of the class by its name."""
+        name = ref.cls.name.rsplit(".", 1)[-1]
+        made = re.compile(rf"(?<!class )\b{re.escape(name)}\s*\(")
+        lines = self.classes.change.tree(self.classes.side).find(name, "python")
+        return any(made.search(line.text) and not matches(line.path, _TESTS) for line in lines)
+
     def _foreign(self, family: tuple[ClassRef, ...]) -> set[str]:
         return {name for ref in family for _, name in self.classes.lineage(ref).foreign}
 
-    def _is_set_outside(self, name: str) -> bool:
+    def is_set_outside(self, name: str) -> bool:
         """Whether any code gives an object that is not `self` this attribute, or names it in quotes
         where attributes are made."""
         if name not in self._set_outside:

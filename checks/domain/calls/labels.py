@@ -58,16 +58,54 @@ class Misplacement:
 
 def find_misplacement(call: E.Call, params: Sequence[Param]) -> Misplacement | None:
     """The first misplacement of the call, or None."""
-    names = [param.name for param in params if param.kind == "positional"]
+    labels, names = positional_labels(call, params)
     values = arguments_of(call).values[: len(names)]
-    labels = _labels(values, names)
     wanted = [_place(label, names) for label in labels]
     return (
         _swap(labels, names, wanted, values)
         or _shift(labels, names, wanted, values)
         or _crossing(labels, names, values)
+        or _half_named(labels, names, wanted, values)
         or _early(call, labels, names, values)
     )
+
+
+def positional_labels(call: E.Call, params: Sequence[Param]) -> tuple[list[str], list[str]]:
+    """The labels of the values that are passed by position, and the names of the parameters that
+    may be."""
+    names = names_by_position(params)
+    return _labels(arguments_of(call).values[: len(names)], names), names
+
+
+def names_by_position(params: Sequence[Param]) -> list[str]:
+    """The names of the parameters that may be passed by position."""
+    return [param.name for param in params if param.kind == "positional"]
+
+
+def find_moved(
+    call: E.Call, params: Sequence[Param], old: E.Call, old_params: Sequence[Param]
+) -> Misplacement | None:
+    """A value that stood for the parameter of its name in the call `old`, and stands for another
+    one now, while its own gets nothing."""
+    labels, names = positional_labels(call, params)
+    old_labels, old_names = positional_labels(old, old_params)
+    stood_right = {
+        label for label, name in zip(old_labels, old_names, strict=False) if label == name
+    }
+    missing = _names_without_value(call, names)
+    for number, label in enumerate(labels):
+        if label in stood_right and label in missing and label != names[number]:
+            line = arguments_of(call).values[number].line
+            return Misplacement("early", label, names[number], names[number], line)
+    return None
+
+
+def _names_without_value(call: E.Call, names: list[str]) -> set[str]:
+    """The parameters for which a call passes nothing; none where what it passes is not known."""
+    given = arguments_of(call)
+    if given.open_list or given.open_names:
+        return set()
+    return set(names[len(given.values) :]) - {name for name, _ in given.keywords}
 
 
 def _labels(values: Sequence[E.Expr], names: list[str]) -> list[str]:
@@ -88,7 +126,7 @@ def left_out(call: E.Call, params: Sequence[Param], missing: Sequence[str]) -> l
     Binding alone names the last ones: where `pod_ip` is left out in the middle, every value behind
     it moves up. `missing` is what binding says.
     """
-    names = [param.name for param in params if param.kind == "positional"]
+    names = names_by_position(params)
     values = arguments_of(call).values
     for number, value in enumerate(values):
         place = _place(label_of(value), names)
@@ -150,21 +188,34 @@ def _crossing(labels: list[str], names: list[str], values: Sequence[E.Expr]) -> 
     return None
 
 
+def _half_named(
+    labels: list[str], names: list[str], wanted: list[int | None], values: Sequence[E.Expr]
+) -> Misplacement | None:
+    """Two arguments, one by the name of the other's parameter, and the other one by a word of the
+    first one's, and none of its own."""
+    for number, place in enumerate(wanted):
+        if place is None or place == number or place >= len(labels):
+            continue
+        words = set(name_parts(labels[place]))
+        if words & set(name_parts(names[number])) and not words & set(name_parts(names[place])):
+            first, second = sorted((number, place))
+            line = values[first].line
+            return Misplacement("swapped", labels[first], names[first], labels[second], line)
+    return None
+
+
 def _early(
     call: E.Call, labels: list[str], names: list[str], values: Sequence[E.Expr]
 ) -> Misplacement | None:
-    """The last argument, named as a later parameter for which nothing is passed."""
-    given = arguments_of(call)
-    number = len(values) - 1
-    label = labels[number] if values else ""
-    passed = {name for name, _ in given.keywords}
-    if label not in names[len(values) :] or label in passed or given.open_list or given.open_names:
+    """The last argument, named as a later parameter for which nothing is passed, where another one
+    is named as its own."""
+    if not values or labels[-1] not in _names_without_value(call, names):
         return None
-    own = names[number]
+    label, own = labels[-1], names[len(values) - 1]
     follows_names = any(one == name for one, name in zip(labels, names, strict=False))
     if not follows_names or own in labels or _words(label) & _words(own):
         return None
-    return Misplacement("early", label, own, own, values[number].line)
+    return Misplacement("early", label, own, own, values[-1].line)
 
 
 def _words(name: str) -> set[str]:

@@ -8,12 +8,27 @@ from typing import TypeAlias
 
 from checks.core.change import ChangeSet
 from checks.core.changed import changed_functions
+from checks.core.code import is_ready_for, is_stub
 from checks.core.config import Config
 from checks.core.finding import Side
 from checks.domain.calls.attributes import asks_for_attributes
 from checks.domain.calls.binding import Misfit, find_misfit
-from checks.domain.calls.labels import Misplacement, find_misplacement, left_out
-from checks.domain.calls.sites import CallSite, calls_to_check, sites_in
+from checks.domain.calls.labels import (
+    Misplacement,
+    find_misplacement,
+    find_moved,
+    label_of,
+    left_out,
+)
+from checks.domain.calls.other_calls import find_turned_round, may_be_turned_round
+from checks.domain.calls.sites import (
+    CallSite,
+    NameOfCalls,
+    called_under,
+    calls_of_name,
+    calls_to_check,
+    sites_in,
+)
 from checks.domain.calls.targets import CallTarget, CallTargets, signature
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
@@ -72,6 +87,7 @@ class CallComparison:
     _bases: dict[tuple[str, int], tuple[Function, SourceFile] | None] = field(default_factory=dict)
     _written: set[tuple[str, int]] = field(default_factory=set)
     _fitted_once: set[tuple[str, int]] = field(default_factory=set)
+    _named_calls: dict[NameOfCalls, list[CallSite]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._targets = CallTargets.of_change(self.change)
@@ -97,16 +113,72 @@ class CallComparison:
         implementers = [target, *self._targets.overrides(target, site.own_method)]
         fitting = [other for other in implementers if find_misfit(site.call, other.params) is None]
         fault = judge(site.call, target)
-        if fault is None:
-            self._fitted_once.add((target.function.path, target.function.start_line))
-        if isinstance(fault, Misplacement) and fault.kind == "swapped" and _is_taken_apart(site):
+        if isinstance(fault, Misplacement) and _comes_back_so(site, fault):
             return
+        if fault is None:
+            self._fitted_once.add(target.place)
+            fault = self._moved(site, target) or self._turned_round(site, target)
         # The object may be of a subclass whose method takes what the call passes.
         if fault is not None and (target in fitting or not fitting):
-            if self._is_new(site, target, fault):
+            if self._is_new(site, target, fault) and not self._may_be_another(site, target):
                 yield WrongCall(site, target, fault)
         elif fitting:
             yield from self._left_behind(site, implementers, fitting)
+
+    def _moved(self, site: CallSite, target: CallTarget) -> Misplacement | None:
+        """A value that the change moved from the place of its own name to that of another."""
+        for old in self._old_calls(site):
+            before = self._base_targets.of(old.call, old.function, old.unit, old.guards)
+            if before is not None:
+                return find_moved(site.call, target.params, old.call, before.params)
+        return None
+
+    def _turned_round(self, site: CallSite, target: CallTarget) -> Misplacement | None:
+        """Two values of a call that the change wrote, and all other calls pass in another order."""
+        if not self.change.touches(site.unit.path, *site.lines):
+            return None
+        if any(old.call == site.call for old in self._old_calls(site)):
+            return None
+        if not may_be_turned_round(site.call, target.params):
+            return None
+        others = self._other_calls(site, target)
+        return find_turned_round(site.call, target.params, others)
+
+    def _other_calls(self, site: CallSite, target: CallTarget) -> list[CallSite]:
+        """The other calls in the product of what has the name and the parameters of `target`."""
+        name, owners = called_under(target.function, target.unit, self.change)
+        if (name, owners) not in self._named_calls:
+            calls = calls_of_name(name, owners, self.change, self.config)
+            self._named_calls[name, owners] = list(calls)
+        return [
+            other
+            for other in self._named_calls[name, owners]
+            if other.place != site.place and self._has_parameters_of(target, other)
+        ]
+
+    def _has_parameters_of(self, target: CallTarget, other: CallSite) -> bool:
+        """Whether a call reaches what has the parameters of `target`: it, or a copy of it."""
+        called = self._targets.of(other.call, other.function, other.unit, other.guards)
+        names = [param.name for param in target.params]
+        return called is not None and [param.name for param in called.params] == names
+
+    def _old_calls(self, site: CallSite) -> list[CallSite]:
+        """The calls of the same function or method where the call stands, before the change."""
+        old = self._old_function(site)
+        return [kept for kept in sites_in(*old) if kept.call.func == site.call.func] if old else []
+
+    def _may_be_another(self, site: CallSite, target: CallTarget) -> bool:
+        """Whether the method is a stub that the change left alone, and one of the same name takes
+        the call in a class of another family: the annotation names the wrong class.
+
+        vllm-project/vllm@e60f550b3 calls the builders of its new engine, and annotates them as the
+        abstract builder of the old one.
+        """
+        is_method = target.function.owner and target.function.name != "__init__"
+        if not is_method or not is_stub(target.function) or self._is_altered(target):
+            return False
+        namesakes = self._targets.namesakes(target.function.name)
+        return not namesakes or any(find_misfit(site.call, o.params) is None for o in namesakes)
 
     def _of_choice(self, site: CallSite) -> Iterator[WrongCall]:
         """The classes of `A if a else B` that do not take what a call of the chosen one passes,
@@ -118,13 +190,12 @@ class CallComparison:
 
     def with_culprit(self, wrong: WrongCall, others: list[WrongCall]) -> WrongCall:
         """The same, with whether the definition is at fault and not the call."""
-        place = wrong.target.function.path, wrong.target.function.start_line
+        place = wrong.target.place
         if wrong.fits is not None or place not in self._written - self._fitted_once:
             return wrong
         paths: set[str] = set()
         for other in others:
-            function = other.target.function
-            if (function.path, function.start_line) == place and other.fault == wrong.fault:
+            if other.target.place == place and other.fault == wrong.fault:
                 paths.add(other.site.unit.path)
         return replace(wrong, by_definition=len(paths) > 1)
 
@@ -150,11 +221,8 @@ class CallComparison:
 
     def _fitted(self, site: CallSite) -> set[str]:
         """The implementers that fitted each call of this name in the function at base."""
-        old = self._old_function(site)
         names: set[str] = set()
-        for old_site in sites_in(*old) if old is not None else ():
-            if old_site.call.func != site.call.func:
-                continue
+        for old_site in self._old_calls(site):
             before = self._base_targets.of(
                 old_site.call, old_site.function, old_site.unit, old_site.guards
             )
@@ -171,13 +239,17 @@ class CallComparison:
 
     def _target(self, site: CallSite) -> CallTarget | None:
         target = self._targets.of(site.call, site.function, site.unit, site.guards)
+        if target is not None and site.through is not None:
+            # What takes the function may be one of the tree, with a contract of its own.
+            taker = self._targets.of(site.through, site.function, site.unit, site.guards)
+            return target if taker is None else None
         if target is not None or not isinstance(site.call.func, E.Attr):
             return target
         # Where the code asks whether the object has the method, objects of other classes are meant.
         if asks_for_attributes(site.guards, []):
             return None
         # A method that the change altered, called on an object of which nothing is known.
-        named = self._targets.by_name(site.call.func.name) if self._names_altered(site) else None
+        named = self._targets.by_name(site.call.func) if self._names_altered(site) else None
         return named if named is not None and self._is_altered(named) else None
 
     def _names_altered(self, site: CallSite) -> bool:
@@ -199,14 +271,13 @@ class CallComparison:
         return first is not None and bool(site.unit.imports_named.get(first))
 
     def _is_altered(self, target: CallTarget) -> bool:
-        return (target.function.path, target.function.start_line) in self._altered
+        return target.place in self._altered
 
     def _is_new(self, site: CallSite, target: CallTarget, fault: Fault) -> bool:
         """Whether the call was right before, or was not there."""
-        old = self._old_function(site)
-        if old is None:
+        if self._old_function(site) is None:
             return target.surely
-        calls = [kept for kept in sites_in(*old) if kept.call.func == site.call.func]
+        calls = self._old_calls(site)
         same = [kept for kept in calls if kept.call == site.call]
         for kept in same or calls:
             before = self._judge_before(kept, target)
@@ -225,8 +296,8 @@ class CallComparison:
     def _judge_before(self, old: CallSite, target: CallTarget) -> Fault | bool | None:
         """What was wrong with a call at base; True where nothing was, None where unknown."""
         before = self._base_targets.of(old.call, old.function, old.unit, old.guards)
-        if before is None and not target.surely:
-            before = self._base_targets.by_name(E.callee(old.call))
+        if before is None and not target.surely and isinstance(old.call.func, E.Attr):
+            before = self._base_targets.by_name(old.call.func)
         if before is None:
             return None
         candidates = [before, *self._base_targets.overrides(before, old.own_method)]
@@ -273,12 +344,19 @@ def _is_called_otherwise(target: CallTarget, site: CallSite) -> bool:
     return False
 
 
-def _is_taken_apart(site: CallSite) -> bool:
-    """`width, height = resize(width, height)`: what is turned round on the way in comes back so."""
+def _comes_back_so(site: CallSite, fault: Misplacement) -> bool:
+    """`width, height = resize(width, height)`: what is turned round on the way in comes back so.
+
+    Where the values come back in the other order, they were not meant to be turned round.
+    """
+    if fault.kind != "swapped":
+        return False
     for guarded in guarded_statements(site.function.body):
         match guarded.stmt:
-            case Assign(target=E.Sequence(), value=value) if value is site.call:
-                return True
+            case Assign(target=E.Sequence(items=items), value=value) if value is site.call:
+                names = [label_of(item) for item in items]
+                both = [name for name in names if name in (fault.argument, fault.left_out)]
+                return both != [fault.left_out, fault.argument]
             case _:
                 pass
     return False
@@ -287,4 +365,4 @@ def _is_taken_apart(site: CallSite) -> bool:
 def _expects_failure(site: CallSite) -> bool:
     """Whether the function catches what a wrong call raises, or asks for the parameters first."""
     text = site.unit.text_of(site.function)
-    return "TypeError" in text or "inspect.signature" in text
+    return is_ready_for("TypeError", text) or "inspect.signature" in text

@@ -29,11 +29,12 @@ def bound_names(function: Function) -> frozenset[str]:
 def _bound_in(function: Function) -> frozenset[str]:
     names: set[str] = set()
     for guarded in guarded_statements(function.body):
-        names.update(_names_bound_by(guarded.stmt))
+        names.update(names_bound_by(guarded.stmt))
     return frozenset(names)
 
 
-def _names_bound_by(stmt: Stmt) -> Iterator[str]:
+def names_bound_by(stmt: Stmt) -> Iterator[str]:
+    """The names that a statement binds."""
     match stmt:
         case Assign(target=E.Name(id=name)) | For(target=E.Name(id=name)) | Define(name=name):
             yield name
@@ -77,7 +78,7 @@ def nested_function(name: str, function: Function, unit: SourceFile) -> Function
         binding = [
             guarded.stmt
             for guarded in guarded_statements(scope.body)
-            if name in _names_bound_by(guarded.stmt)
+            if name in names_bound_by(guarded.stmt)
         ]
         found = unit.functions_named.get(f"{scope.qualname}.{name}", [])
         is_one = len(binding) == len(found) == 1 and isinstance(binding[0], Define)

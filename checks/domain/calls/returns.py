@@ -11,12 +11,14 @@ from checks.core.code import is_stub
 from checks.core.config import Config
 from checks.core.finding import Side
 from checks.domain.calls.binding import find_misfit
-from checks.domain.calls.sites import CallSite, calls_of_name
+from checks.domain.calls.sites import CallSite, called_under, calls_of_name
 from checks.domain.calls.targets import CallTarget, CallTargets
 from checks.domain.keys import asks_platform
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, Return, guarded_statements
+
+_FEW_VALUES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +97,13 @@ def wrong_unpackings(change: ChangeSet, config: Config) -> Iterator[WrongUnpacki
         # the name alone (`_make_request_with_harmony` of sgl-project/sglang@92cc32d9f).
         overrides = [o for o in overrides if find_misfit(site.call, o.params) is None]
         counts = {returned_count(other.function) for other in overrides}
-        if unpacking.count in counts and returned_count(target.function) != unpacking.count:
+        if unpacking.count in counts and _returned_otherwise(target, unpacking.count, before):
             continue
         for other in (target, *overrides):
             now = returned_count(other.function)
             if now is None or now == unpacking.count:
                 continue
-            place = other.function.path, other.function.start_line
+            place = other.place
             is_written = change.touches(site.unit.path, *site.lines)
             is_altered = place in before and before[place] != now
             is_new = is_written and other is target and not _was_wrong(unpacking, change)
@@ -109,6 +111,14 @@ def wrong_unpackings(change: ChangeSet, config: Config) -> Iterator[WrongUnpacki
                 continue
             if not targets.is_always_replaced(site.function, site.unit):
                 yield WrongUnpacking(unpacking, other, now, before.get(place), other is not target)
+
+
+def _returned_otherwise(
+    target: CallTarget, count: int, before: Mapping[tuple[str, int], int | None]
+) -> bool:
+    """Whether the method returns another number of values, and did so before: where those of
+    subclasses return as many as are taken apart, the call is for them."""
+    return returned_count(target.function) != count and before.get(target.place) != count
 
 
 def _by_name_alone(
@@ -119,19 +129,35 @@ def _by_name_alone(
     call = unpacking.site.call
     if not isinstance(call.func, E.Attr) or E.root(call.func) in _imported(unpacking.site.unit):
         return
+    if _has_own_method(call.func, unpacking.site):
+        return
+    # So many values no method of another library gives by chance.
+    are_many = unpacking.count > _FEW_VALUES
     fitting = [
         other
-        for other in targets.all_by_name(call.func.name)
+        for other in targets.all_by_name(call.func.name, one_word=are_many)
         if find_misfit(call, other.params) is None and not is_stub(other.function)
     ]
     for other in fitting:
-        place = other.function.path, other.function.start_line
         now = returned_count(other.function)
         rest = [returned_count(each.function) for each in fitting if each is not other]
-        if before.get(place) != unpacking.count or now in (None, unpacking.count):
+        if before.get(other.place) != unpacking.count or now in (None, unpacking.count):
             continue
-        if now is not None and rest and all(count == unpacking.count for count in rest):
+        is_told = bool(rest) or are_many
+        if now is not None and is_told and all(count == unpacking.count for count in rest):
             yield WrongUnpacking(unpacking, other, now, unpacking.count, is_override=True)
+
+
+def _has_own_method(func: E.Attr, site: CallSite) -> bool:
+    """Whether the call is one of `self` or `cls`, and its class defines the method itself.
+
+    huggingface/text-generation-inference@329f612e5 has a batch that replaces how its base class
+    reads inputs, and takes apart what its own method returns.
+    """
+    if func.base not in (E.Name("self"), E.Name("cls")):
+        return False
+    named = site.unit.named(func.name)
+    return any(method.owner == site.function.owner for method in named if method.owner)
 
 
 def _imported(unit: SourceFile) -> set[str]:
@@ -172,7 +198,7 @@ def _unpackings_to_check(change: ChangeSet, config: Config) -> Iterator[Unpackin
             if changed.touched(*unpacking.site.lines):
                 yield unpacking
         if _returns_otherwise(changed):
-            yield from _unpackings_of(changed.head, change, config)
+            yield from _unpackings_of(changed, change, config)
 
 
 def _returns_otherwise(changed: ChangedFunction) -> bool:
@@ -181,14 +207,17 @@ def _returns_otherwise(changed: ChangedFunction) -> bool:
     return returned_count(changed.head) not in (None, returned_count(changed.base))
 
 
-def _unpackings_of(function: Function, change: ChangeSet, config: Config) -> Iterator[Unpacking]:
+def _unpackings_of(
+    changed: ChangedFunction, change: ChangeSet, config: Config
+) -> Iterator[Unpacking]:
     """`a, b = f(...)` in the product."""
     seen: set[tuple[str, int]] = set()
-    for site in calls_of_name(function.name, function.owner, change, config):
+    name, owners = called_under(changed.head, changed.unit, change)
+    for site in calls_of_name(name, owners, change, config):
         place = site.function.path, site.function.start_line
         if place in seen:
             continue
         seen.add(place)
         for unpacking in unpackings_in(site.function, site.unit):
-            if E.callee(unpacking.site.call) == function.name:
+            if E.callee(unpacking.site.call) == name:
                 yield unpacking

@@ -11,9 +11,12 @@ from checks.core.changed import ChangedFunction, changed_files, changed_function
 from checks.core.config import Config
 from checks.core.words import as_bytes
 from checks.domain.calls.classes import Classes
+from checks.domain.calls.handed_over import handed_over, pattern_of
 from checks.domain.calls.records import is_dataclass, is_named_tuple
 from checks.domain.calls.targets import signature
 from checks.domain.calls.torch_ops import schema_names
+from checks.domain.calls.types import Types
+from checks.domain.calls.value_types import Scope
 from checks.domain.keys import product_files
 from checks.domain.ops import calls_of
 from checks.eval.interpreter.values import ClassRef
@@ -27,16 +30,25 @@ from checks.lang.source import language
 _MANY_FILES = 40
 # What runs where an object itself is called; `forward` is a layer's.
 _CALLED_BY_OBJECT = ("__call__", "forward")
+_MAKES_OWN = re.compile(r"\bcls\s*\(|\btype\(\w+\)\s*\(|\.__class__\s*\(")
+
+
+# The name that callers write, and classes of which a file that calls it names one.
+NameOfCalls = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """A call, with the conditions around it, and the function and file in which it stands."""
+    """A call, with the conditions around it, and the function and file in which it stands.
+
+    `through` is the call that makes it, of something to which the function is handed over.
+    """
 
     call: E.Call
     function: Function
     unit: SourceFile
     guards: tuple[E.Expr, ...] = ()
+    through: E.Call | None = None
 
     @property
     def lines(self) -> tuple[int, int]:
@@ -45,10 +57,15 @@ class CallSite:
         return min(lines, default=self.call.line), max(lines, default=self.call.line)
 
     @property
+    def place(self) -> tuple[str, int]:
+        """The file and line in which the call begins."""
+        return self.unit.path, self.call.line
+
+    @property
     def own_method(self) -> Function | None:
-        """The method in which the call stands, where it calls another of the same object."""
+        """The method in which the call stands, where it calls another of its object or class."""
         match self.call.func:
-            case E.Attr(base=E.Name(id="self")) if self.function.owner:
+            case E.Attr(base=E.Name(id="self" | "cls")) | E.Name(id="cls") if self.function.owner:
                 return self.function
             case _:
                 return None
@@ -75,13 +92,14 @@ def _calls_to_check(change: ChangeSet, config: Config) -> Iterator[CallSite]:
     for changed in changed_functions(change, config):
         if changed.python:
             yield from _written_calls(changed)
-    for name, owner in sorted(_altered_names(change, config)):
-        yield from calls_of_name(name, owner, change, config)
+    for name, owners in sorted(_altered_names(change, config)):
+        yield from calls_of_name(name, owners, change, config)
     for ref in _classes_with_other(_CALLED_BY_OBJECT, change, config):
         for member in (ref, *Classes.of_change(change).subclasses(ref)):
             yield from _calls_of_objects(member.cls.name, change, config)
     for ref in _altered_constructors(change, config):
         yield from _calls_by_subclasses(ref, change, config)
+        yield from calls_of_own_class(ref, change, config)
 
 
 def _written_calls(changed: ChangedFunction) -> Iterator[CallSite]:
@@ -111,22 +129,36 @@ def _names_bound_anew(changed: ChangedFunction) -> Iterator[str]:
 
 
 def sites_in(function: Function, unit: SourceFile) -> Iterator[CallSite]:
-    """Every call that stands in the function itself, not in one that it defines, and can run."""
+    """Every call that stands in the function itself, not in one that it defines, and can run; also
+    those of functions that it hands over."""
+    # Kept, so that a call which another one makes is the same whenever somebody asks.
+    for call, guards, through in function.body.memo(sites_in, lambda: list(_calls_in(function))):
+        yield CallSite(call, function, unit, guards, through)
+
+
+def _calls_in(function: Function) -> Iterator[tuple[E.Call, tuple[E.Expr, ...], E.Call | None]]:
+    """Every call that can run, with the conditions around it, and the call that makes it."""
     dead = list(unreached(function.body))
     for call, guards in calls_of(function.body):
-        if not any(stmt.line <= call.line <= stmt.end_line for stmt in dead):
-            yield CallSite(call, function, unit, guards)
+        if any(stmt.line <= call.line <= stmt.end_line for stmt in dead):
+            continue
+        yield call, guards, None
+        made = handed_over(call)
+        if made is not None:
+            yield made, guards, call
 
 
-def calls_of_name(name: str, owner: str, change: ChangeSet, config: Config) -> Iterator[CallSite]:
+def calls_of_name(
+    name: str, owners: tuple[str, ...], change: ChangeSet, config: Config
+) -> Iterator[CallSite]:
     """The calls of `name` in the product.
 
-    Where very many files call something of that name, those in the files that name the class
-    `owner` too, and of these in so many, those of the change first.
+    Where very many files call something of that name, those in the files that name one of the
+    classes `owners` too, and of these in so many, those of the change first.
     """
     paths = _files_that_may_call(name, change, config)
-    if len(paths) > _MANY_FILES and owner:
-        naming = set(change.head.paths_containing(owner, "python"))
+    if len(paths) > _MANY_FILES and owners:
+        naming = {path for one in owners for path in change.head.paths_containing(one, "python")}
         paths = [path for path in paths if path in naming]
     paths.sort(key=lambda path: change.changed(path) is None)
     for path in paths[:_MANY_FILES]:
@@ -160,8 +192,10 @@ def _may_call_object(site: CallSite) -> bool:
 
 
 def _files_that_may_call(name: str, change: ChangeSet, config: Config) -> list[str]:
-    """The Python files of the product that call `name`, launch it, or call it as an op."""
-    call = re.compile(as_bytes(rf"\b{re.escape(name)}\s*(?:\(|\[|\.default)"))
+    """The Python files of the product that call `name`, launch it, call it as an op, or hand it
+    over."""
+    direct = rf"\b{re.escape(name)}\s*(?:\(|\[|\.default)"
+    call = re.compile(as_bytes(f"{direct}|{pattern_of(name)}"))
     paths: list[str] = []
     for path in product_files(name, change, config):
         if call.search(change.head.read(path) or b""):
@@ -169,20 +203,31 @@ def _files_that_may_call(name: str, change: ChangeSet, config: Config) -> list[s
     return paths
 
 
-def _altered_names(change: ChangeSet, config: Config) -> set[tuple[str, str]]:
-    """(name that callers write, class) of what takes other arguments than before."""
-    names: set[tuple[str, str]] = set()
+def called_under(function: Function, unit: SourceFile, change: ChangeSet) -> NameOfCalls:
+    """The name by which callers find a function, and the classes through which they may call it:
+    its own, and those from which it has the method."""
+    owners = unit.classes_named.get(function.owner, []) if function.owner else []
+    if function.name == "__init__" and function.owner:
+        return function.owner, ()
+    if len(owners) != 1:
+        return function.name, (function.owner,) if function.owner else ()
+    lineage = Classes.of_change(change).lineage(ClassRef(owners[0], unit)).classes
+    return function.name, tuple(ref.cls.name.rpartition(".")[2] for ref in lineage)
+
+
+def _altered_names(change: ChangeSet, config: Config) -> set[NameOfCalls]:
+    """Under which names callers find what takes other arguments than before."""
+    names: set[NameOfCalls] = set()
     for changed in changed_functions(change, config):
         base, head = changed.base, changed.head
         if not changed.python or base is None or signature(base) == signature(head):
             continue
-        is_constructor = head.name == "__init__" and head.owner
-        names.add((head.owner, "") if is_constructor else (head.name, head.owner))
-    names |= {(name, "") for name in _altered_schemas(change)}
+        names.add(called_under(head, changed.unit, change))
+    names |= {(name, ()) for name in _altered_schemas(change)}
     for ref in _altered_constructors(change, config):
-        names.add((ref.cls.name, ""))
+        names.add((ref.cls.name, ()))
         for child in Classes.of_change(change).subclasses(ref):
-            names.add((child.cls.name, ""))
+            names.add((child.cls.name, ()))
     return names
 
 
@@ -254,6 +299,20 @@ def _fields(cls: Class, unit: SourceFile) -> list[tuple[str, bool]]:
     """The fields of a class, and whether each has a value."""
     own = [c for c in unit.constants if c.owner == cls.name and c.kind == "field"]
     return [(constant.name, constant.value is not None) for constant in own]
+
+
+def calls_of_own_class(ref: ClassRef, change: ChangeSet, config: Config) -> Iterator[CallSite]:
+    """`cls(...)` in the methods that objects of the class have."""
+    classes, types = Classes.of_change(change), Types.of_change(change)
+    for member in (*classes.lineage(ref).classes, *classes.subclasses(ref)):
+        for function in member.unit.functions:
+            if function.owner != member.cls.name or config.is_test(member.unit.path):
+                continue
+            if not _MAKES_OWN.search(member.unit.text_of(function)):
+                continue
+            for site in sites_in(function, member.unit):
+                if types.own_class(site.call.func, Scope(function, member.unit)) is not None:
+                    yield site
 
 
 def _calls_by_subclasses(ref: ClassRef, change: ChangeSet, config: Config) -> Iterator[CallSite]:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from checks.core.change import ChangeSet
 from checks.core.code import is_stub
 from checks.core.finding import Side
-from checks.core.words import as_bytes
+from checks.core.words import as_bytes, name_parts
 from checks.domain.calls.classes import Classes, base_name, is_protocol, methods_of
-from checks.domain.calls.decorators import keeps_arguments, keeps_constructor
+from checks.domain.calls.decorators import hands_on, keeps_constructor, opaque_marks
+from checks.domain.calls.labels import label_of
 from checks.domain.calls.names import is_local, nested_function
 from checks.domain.calls.records import is_dataclass, is_named_tuple, record_constructor
 from checks.domain.calls.torch_ops import TorchOps, op_name
@@ -48,6 +49,11 @@ class CallTarget:
         """The parameters that the call's arguments are for."""
         return self.function.params[self.skip :]
 
+    @property
+    def place(self) -> tuple[str, int]:
+        """What tells one target from another."""
+        return self.function.path, self.function.start_line
+
 
 @dataclass
 class CallTargets:
@@ -76,9 +82,11 @@ class CallTargets:
         scope = Scope(function, unit, guards)
         op = op_name(call.func)
         if op is not None:
-            ops = TorchOps.of_change(self.classes.change, self.classes.side)
-            behind = None if ops.is_foreign(op[0]) else ops.named(op[1])
-            return CallTarget(*behind) if behind is not None else None
+            return self._behind_op(*op)
+        own = self.types.own_class(call.func, scope)
+        if own is not None:
+            made = self.constructor(own)
+            return replace(made, receiver=ObjectType(own)) if made is not None else None
         match call.func:
             case E.Name(id=name):
                 return self._named(name, call.line, scope)
@@ -90,6 +98,12 @@ class CallTargets:
                 return self._called_object(call.func, scope)
             case _:
                 return None
+
+    def _behind_op(self, namespace: str, name: str) -> CallTarget | None:
+        """The Python function behind an op of torch."""
+        ops = TorchOps.of_change(self.classes.change, self.classes.side)
+        behind = None if ops.is_foreign(namespace) else ops.named(name)
+        return CallTarget(*behind) if behind is not None else None
 
     def alternatives(self, call: E.Call, function: Function, unit: SourceFile) -> list[CallTarget]:
         """What `make(...)` may reach where `make` was set to one of several classes or functions
@@ -106,7 +120,7 @@ class CallTargets:
         if value is None and is_local(name, scope.function, scope.unit):
             nested = nested_function(name, scope.function, scope.unit)
             if nested is not None:
-                return _undecorated(CallTarget(nested, scope.unit))
+                return self._undecorated(CallTarget(nested, scope.unit))
             return self._called_object(E.Name(name, line=line), scope)
         return self._target(value)
 
@@ -127,7 +141,10 @@ class CallTargets:
                     return self._target(value)
                 cls = self.types.function_or_class(module, line, scope)
                 if isinstance(cls, ClassRef):
-                    return self._of_class(cls, name)
+                    return self._of_class(ObjectType(cls, exact=True), name)
+        own = self.types.own_class(base, scope)
+        if own is not None:
+            return self._of_class(ObjectType(own), name)
         owner = self.types.object_class(base, scope)
         if owner is None:
             return None
@@ -154,15 +171,15 @@ class CallTargets:
         # What stands in for a protocol may name its parameters otherwise: a lambda, a partial.
         if is_protocol(defined_in.cls):
             return None
-        return _undecorated(CallTarget(function, defined_in.unit, 1, owner))
+        return self._undecorated(CallTarget(function, defined_in.unit, 1, owner))
 
-    def _of_class(self, cls: ClassRef, name: str) -> CallTarget | None:
+    def _of_class(self, cls: ObjectType, name: str) -> CallTarget | None:
         """A static or class method that is called on its class."""
-        found = self.classes.method(cls, name)
+        found = self.classes.method(cls.ref, name)
         if found is None or not {"staticmethod", "classmethod"} & set(found[0].marks):
             return None
         function, defined_in = found
-        return _undecorated(CallTarget(function, defined_in.unit, 1, ObjectType(cls, exact=True)))
+        return self._undecorated(CallTarget(function, defined_in.unit, 1, cls))
 
     def _inherited(self, name: str, scope: Scope) -> CallTarget | None:
         """What `super().name` is in a class with one base.
@@ -183,7 +200,9 @@ class CallTargets:
         found = self.classes.method(parent, name)
         if found is None:
             return None
-        return _undecorated(CallTarget(found[0], found[1].unit, 1, ObjectType(parent, exact=True)))
+        return self._undecorated(
+            CallTarget(found[0], found[1].unit, 1, ObjectType(parent, exact=True))
+        )
 
     def is_replaced(self, ref: ClassRef, name: str) -> bool:
         """Whether the class gives its objects something else under a method's name."""
@@ -193,10 +212,30 @@ class CallTargets:
 
     def _target(self, value: object) -> CallTarget | None:
         if isinstance(value, FuncRef):
-            return _undecorated(CallTarget(value.function, value.unit))
+            return self._undecorated(CallTarget(value.function, value.unit))
         if isinstance(value, ClassRef):
             return self.constructor(value)
         return None
+
+    def _undecorated(self, target: CallTarget) -> CallTarget | None:
+        """`target` unless a decorator may change its argument list; a static method binds
+        nothing."""
+        if not all(self._hands_on(mark, target.unit) for mark in opaque_marks(target.function)):
+            return None
+        if "staticmethod" in target.function.marks:
+            return replace(target, skip=0)
+        return target
+
+    def _hands_on(self, mark: str, unit: SourceFile) -> bool:
+        """Whether a decorator is one of the tree that passes on what it gets."""
+        found = self.classes.value(mark.partition("(")[0], unit)
+        match found.value if found is not None else None:
+            case FuncRef(function=function, unit=home):
+                return hands_on(home.text_of(function))
+            case ClassRef(cls=cls, unit=home):
+                return hands_on(home.text_of(cls))
+            case _:
+                return False
 
     def constructor(self, ref: ClassRef) -> CallTarget | None:
         """The `__init__` that a call of a class reaches."""
@@ -212,7 +251,7 @@ class CallTargets:
                 return None
             constructors = methods_of(owner, "__init__")
             if len(constructors) == 1:
-                return _undecorated(CallTarget(constructors[0], owner.unit, 1, receiver))
+                return self._undecorated(CallTarget(constructors[0], owner.unit, 1, receiver))
             if constructors:
                 return None
             if is_dataclass(owner.cls):
@@ -227,20 +266,26 @@ class CallTargets:
         has another method in the place of `caller` never comes there.
         """
         receiver = target.receiver
-        if receiver is None or receiver.exact or target.function.name == "__init__":
+        if receiver is None or receiver.exact:
             return
-        seen = {(target.unit.path, target.function.start_line)}
+        seen = {target.place}
         for child in self.classes.subclasses(receiver.ref):
-            found = self.classes.method(child, target.function.name)
-            if found is None or (caller is not None and not self._runs(child, caller)):
+            if caller is not None and not self._runs(child, caller):
                 continue
-            function, owner = found
-            place = function.path, function.start_line
-            if place not in seen:
-                seen.add(place)
-                override = _undecorated(CallTarget(function, owner.unit, 1, ObjectType(child)))
-                if override is not None:
-                    yield override
+            override = self._method_of(child, target.function.name)
+            if override is not None and override.place not in seen:
+                seen.add(override.place)
+                yield override
+
+    def _method_of(self, ref: ClassRef, name: str) -> CallTarget | None:
+        """What runs under this name for objects of the class, or makes them."""
+        if name == "__init__":
+            return self.constructor(ref)
+        found = self.classes.method(ref, name)
+        if found is None:
+            return None
+        function, owner = found
+        return self._undecorated(CallTarget(function, owner.unit, 1, ObjectType(ref)))
 
     def is_always_replaced(self, method: Function, unit: SourceFile) -> bool:
         """Whether no object runs `method`: its class is abstract, nobody makes one, and every class
@@ -274,33 +319,43 @@ class CallTargets:
         lineage = self.classes.lineage(ref)
         return any(handed_on.search(owner.unit.text_of(owner.cls)) for owner in lineage.classes)
 
-    def by_name(self, name: str) -> CallTarget | None:
-        """The only method of this name in the tree: what a call on an unknown object may reach."""
-        if len(name) < _SHORTEST_TELLING_NAME or "_" not in name.strip("_"):
-            return None
+    def by_name(self, func: E.Attr) -> CallTarget | None:
+        """The only method of this name in the tree: what a call on an unknown object may reach.
+
+        The name has to tell, or else the object goes by the name of the method's class.
+        """
+        name = func.name
         if name not in self._unique:
             self._unique[name] = self._only_method(name)
-        return self._unique[name]
+        found = self._unique[name]
+        if found is None or (len(name) >= _SHORTEST_TELLING_NAME and "_" in name.strip("_")):
+            return found
+        return found if _is_holder_of(func.base, found.function.owner, name) else None
 
     def _only_method(self, name: str) -> CallTarget | None:
         found = self._methods(name, most=1)
-        if len(found) != 1:
+        if len(found) != 1 or not found[0][0].owner:
             return None
         function, unit = found[0]
-        return _undecorated(CallTarget(function, unit, 1, surely=False)) if function.owner else None
+        return self._undecorated(CallTarget(function, unit, 1, surely=False))
 
-    def all_by_name(self, name: str) -> list[CallTarget]:
-        """Every method of this name in the tree; none where the name is no telling one, or where
-        many have it."""
-        if len(name) < _SHORTEST_TELLING_NAME or "_" not in name.strip("_"):
+    def all_by_name(self, name: str, *, one_word: bool = False) -> list[CallTarget]:
+        """Every method of this name in the tree; none where the name is no telling one (a long one
+        of several words, or of one), or where many have it."""
+        if len(name) < _SHORTEST_TELLING_NAME or not (one_word or "_" in name.strip("_")):
             return []
         targets = []
         for function, unit in self._methods(name, most=_MOST_NAMESAKES):
-            target = _undecorated(CallTarget(function, unit, 1, surely=False))
+            target = self._undecorated(CallTarget(function, unit, 1, surely=False))
             if target is None or not function.owner:
                 return []
             targets.append(target)
         return targets
+
+    def namesakes(self, name: str) -> list[CallTarget]:
+        """Every method of this name in the tree; none where many have it."""
+        methods = self._methods(name, most=_MOST_NAMESAKES)
+        return [CallTarget(function, unit, 1) for function, unit in methods if function.owner]
 
     def _methods(self, name: str, most: int) -> list[tuple[Function, SourceFile]]:
         """The functions of this name in the tree; none where there are more than `most`."""
@@ -317,6 +372,15 @@ class CallTargets:
             unit = change.unit(path, side)
             found += [(function, unit) for function in unit.named(name)] if unit else []
         return found if len(found) == len(defining) else []
+
+
+def _is_holder_of(base: E.Expr, owner: str, method: str) -> bool:
+    """Whether an object goes by the name of a class: `cache_manager` for `CacheManager` and
+    `PagedCacheManager`, and for a method of two words also `pool` for `Pool`."""
+    held, of_class = name_parts(label_of(base)), name_parts(owner)
+    if len(held) > 1:
+        return of_class[-len(held) :] == held
+    return held == of_class and "_" in method.strip("_")
 
 
 def _is_abstract(ref: ClassRef) -> bool:
@@ -352,15 +416,6 @@ def _takes_anything(function: Function) -> bool:
     """Whether a `__new__` hands on whatever it gets."""
     kinds = [param.kind for param in function.params[1:]]
     return kinds == ["args", "kwargs"]
-
-
-def _undecorated(target: CallTarget) -> CallTarget | None:
-    """`target` unless a decorator may change its argument list; a static method binds nothing."""
-    if not keeps_arguments(target.function):
-        return None
-    if "staticmethod" in target.function.marks:
-        return replace(target, skip=0)
-    return target
 
 
 def signature(function: Function) -> tuple[tuple[str, str, bool], ...]:

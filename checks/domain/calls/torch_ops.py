@@ -47,10 +47,12 @@ class TorchOps:
     def is_foreign(self, library: str) -> bool:
         """Whether `torch.ops.library` is of a package that the tree imports and does not have.
 
-        Its ops may have the names of the tree's own.
+        Its ops may have the names of the tree's own: `torch_xla` brings a `torch.ops.xla`, and
+        PygmalionAI/aphrodite-engine has a `paged_attention` for other hardware.
         """
         if library not in self._foreign:
-            self._foreign[library] = self._is_imported_only(library)
+            packages = (library, f"torch_{library}")
+            self._foreign[library] = any(map(self._is_imported_only, packages))
         return self._foreign[library]
 
     def _is_imported_only(self, library: str) -> bool:

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
 from checks.domain.calls.classes import Classes, imports_of, methods_of, place_of
+from checks.domain.calls.handed_over import handed_over
 from checks.domain.calls.names import (
     bound_names,
     enclosing_functions,
     is_local,
+    names_bound_by,
     nearest_imports,
 )
 from checks.domain.calls.value_types import (
@@ -22,8 +24,8 @@ from checks.domain.calls.value_types import (
     ValueType,
     common_type,
 )
+from checks.domain.ops import statement_expressions
 from checks.eval.interpreter.modules import PROPERTY_DECORATORS
-from checks.eval.interpreter.program import absolute_module_name
 from checks.eval.interpreter.values import ClassRef, FuncRef, ModuleRef
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Constant, Function, SourceFile
@@ -125,8 +127,10 @@ class Types:
             return asked
         function, unit = scope.function, scope.unit
         param = next((p for p in function.params if p.name == name), None)
-        if name in bound_names(function):
-            return self._local(name, scope) if param is None else None
+        if name in bound_names(function) and param is None:
+            return self._local(name, scope)
+        if name in bound_names(function) and _may_be_bound_anew(name, line, function):
+            return None
         if param is not None:
             if function.params[0].name == name and function.owner and not param.type:
                 return self._self(function, unit)
@@ -136,6 +140,9 @@ class Types:
         for outer in enclosing_functions(function, unit):
             if name in bound_names(outer) or any(p.name == name for p in outer.params):
                 return self._name(name, line, Scope(outer, unit))
+        iterables = list(_iterables_of(name, function))
+        if iterables:
+            return common_type([self._iterated(iterable, scope) for iterable in iterables])
         return self._outer_name(name, line, scope)
 
     def _asked_class(self, name: str, scope: Scope) -> ValueType | None:
@@ -157,6 +164,20 @@ class Types:
             return None
         owners = unit.classes_named.get(function.owner, [])
         return ObjectType(ClassRef(owners[0], unit)) if len(owners) == 1 else None
+
+    def own_class(self, expr: E.Expr, scope: Scope) -> ClassRef | None:
+        """The class in which the method stands, where `expr` is the class of its own object:
+        `cls`, `type(self)`, `self.__class__`. It may be one that inherits from it."""
+        function, unit = scope.function, scope.unit
+        if not function.owner or not function.params or "staticmethod" in function.marks:
+            return None
+        first = function.params[0].name
+        if first in bound_names(function):
+            return None
+        if _whose_class(expr) != (first, "classmethod" in function.marks):
+            return None
+        owners = unit.classes_named.get(function.owner, [])
+        return ClassRef(owners[0], unit) if len(owners) == 1 else None
 
     def _local(self, name: str, scope: Scope) -> ValueType | None:
         """The type that all assignments of the function to `name` give it."""
@@ -200,9 +221,7 @@ class Types:
         if imports:
             if len(imports) > 1 or not imports[0].name:
                 return None
-            module = self.classes.program.module(
-                absolute_module_name(imports[0].module, scope.unit.path)
-            )
+            module = self.classes.program.module_of(imports[0], scope.unit)
             if module.unit is None:
                 return None
             return self._top_object(imports[0].name, module.unit)
@@ -316,6 +335,11 @@ class Types:
 
     def _called(self, call: E.Call, scope: Scope) -> ValueType | None:
         """An object of the class that is called, or what the function returns."""
+        own = self.own_class(call.func, scope)
+        if own is not None:
+            return ObjectType(own)
+        if E.callee(call) == "remote":
+            return self._made_elsewhere(call, scope)
         match call.func:
             case E.Name(id=name):
                 value = self.function_or_class(name, call.line, scope)
@@ -332,6 +356,13 @@ class Types:
         if isinstance(value, FuncRef):
             return self.returned(value.function, value.unit)
         return None
+
+    def _made_elsewhere(self, call: E.Call, scope: Scope) -> ValueType | None:
+        """`Worker.remote(rank)`: what stands for an object of the class in another process. A
+        function that runs there gives back a promise."""
+        made = handed_over(call)
+        found = self._called(made, scope) if made is not None else None
+        return found if isinstance(found, ObjectType) and found.exact else None
 
     def function_or_class(self, name: str, line: int, scope: Scope) -> ClassRef | FuncRef | None:
         """The function or class of the tree that a plain name means."""
@@ -351,16 +382,20 @@ class Types:
         self, module: str, name: str, line: int, scope: Scope
     ) -> ClassRef | FuncRef | None:
         """The function or class `name` of an imported module."""
-        if is_local(module, scope.function, scope.unit):
+        imported = self.module(module, line, scope)
+        found = self.classes.program.member(imported, name).value if imported is not None else None
+        return found if isinstance(found, ClassRef | FuncRef) else None
+
+    def module(self, name: str, line: int, scope: Scope) -> ModuleRef | None:
+        """The module of the tree that a plain name means by an import."""
+        if is_local(name, scope.function, scope.unit):
             return None
-        imports = nearest_imports(module, line, scope.function, scope.unit)
+        imports = nearest_imports(name, line, scope.function, scope.unit)
         if len(imports) != 1:
             return None
         imported = self.classes.program.imported(imports[0], scope.unit).value
-        if not isinstance(imported, ModuleRef) or imported.unit is None:
-            return None
-        found = self.classes.program.member(imported, name).value
-        return found if isinstance(found, ClassRef | FuncRef) else None
+        is_of_tree = isinstance(imported, ModuleRef) and imported.unit is not None
+        return imported if is_of_tree else None
 
     def _method_result(self, func: E.Attr, scope: Scope) -> ValueType | None:
         owner = self.object_class(func.base, scope)
@@ -394,6 +429,46 @@ class Types:
                 case _:
                     pass
         return common_type(found)
+
+
+def _whose_class(expr: E.Expr) -> tuple[str, bool] | None:
+    """The name of which `expr` is the class, and whether the name is the class itself."""
+    match expr:
+        case E.Name(id=name):
+            return name, True
+        case E.Attr(base=E.Name(id=name), name="__class__"):
+            return name, False
+        case E.Call(func=E.Name(id="type"), args=(E.Name(id=name),)):
+            return name, False
+        case _:
+            return None
+
+
+def _may_be_bound_anew(name: str, line: int, function: Function) -> bool:
+    """Whether a parameter may have another value at `line` than the call gave it."""
+    for guarded in guarded_statements(function.body):
+        stmt = guarded.stmt
+        if name not in names_bound_by(stmt):
+            continue
+        if guarded.loops:
+            return line >= guarded.loops[0].line
+        return line > (stmt.end_line if isinstance(stmt, Assign) else stmt.line)
+    return False
+
+
+def _iterables_of(name: str, function: Function) -> Iterator[E.Expr]:
+    """What the comprehensions of a function go through under this name."""
+    for target, iterable in function.body.memo(_iterables_of, lambda: list(_clauses(function))):
+        if target == name:
+            yield iterable
+
+
+def _clauses(function: Function) -> Iterator[tuple[str, E.Expr]]:
+    for _, expressions in statement_expressions(function.body):
+        for expr in expressions:
+            for target, iterable, _ in expr.clauses if isinstance(expr, E.Comprehension) else ():
+                if isinstance(target, E.Name):
+                    yield target.id, iterable
 
 
 def _elements(elements: list[ValueType | None], scope: Scope) -> ElementsType | None:

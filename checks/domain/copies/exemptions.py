@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
+from checks.domain.conditions import split_condition
 from checks.domain.copies.alterations import Alteration
 from checks.domain.copies.effects import Effect
 from checks.domain.hardware_reach import FieldReaders
@@ -14,7 +15,7 @@ from checks.domain.keys import product_files
 from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.lang.ir.stmt import Assign, guarded_statements
+from checks.lang.ir.stmt import Assign, Raise, Stmt, guarded_statements
 
 _KEY_ASSIGNMENT = re.compile(r"\[[\"'](\w+)[\"']\]\s*=[^=]")
 
@@ -236,6 +237,48 @@ def nothing_reads_added(
         return False
     return all(
         readers.is_parameter_unread(target, keyword, hardware) for keyword in alteration.added
+    )
+
+
+def is_refused(effect: Effect, function: Function, unit: SourceFile) -> bool:
+    """Whether the class of the sibling raises `NotImplementedError` over what has to hold for it
+    to come there.
+
+    PaddlePaddle/FastDeploy's runner for GCU has the branch of the MTP proposer from the GPU's, and
+    its constructor refuses that proposer.
+    """
+    wanted = _facts(effect.guards)
+    for other in unit.functions:
+        if not wanted or other.owner != function.owner:
+            continue
+        for guarded in guarded_statements(other.body):
+            facts = _facts(guarded.guards)
+            if facts and facts <= wanted and _is_not_implemented(guarded.stmt):
+                return True
+    return False
+
+
+def _facts(guards: Iterable[E.Expr]) -> set[E.Expr]:
+    """What has to be so under these conditions, without what must not; `x in ["a"]` says what
+    `x == "a"` does."""
+    facts: set[E.Expr] = set()
+    for guard in guards:
+        for part, holds in split_condition(guard, holds=True):
+            match part:
+                case E.Binary(op="in", left=left, right=E.Sequence(items=(only,))) if holds:
+                    facts.add(E.Binary("==", left, only))
+                case E.Binary(op="!=" | "not-in"):
+                    pass
+                case _ if holds:
+                    facts.add(part)
+    return facts
+
+
+def _is_not_implemented(stmt: Stmt) -> bool:
+    if not isinstance(stmt, Raise) or stmt.value is None:
+        return False
+    return any(
+        isinstance(part, E.Name) and part.id == "NotImplementedError" for part in E.walk(stmt.value)
     )
 
 

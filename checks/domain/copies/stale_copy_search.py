@@ -15,6 +15,7 @@ from checks.domain.copies.alterations import Alteration
 from checks.domain.copies.exemptions import (
     adapted_line,
     is_none_when_off,
+    is_refused,
     never_sets_keys,
     nothing_reads_added,
     nothing_reads_key,
@@ -120,6 +121,8 @@ class StaleCopySearch:
         """Whether the sibling is right to keep the old form."""
         alteration = copy.alteration
         if adapted_line(alteration, copy.function, self.change):
+            return True
+        if is_refused(copy.effect, copy.function, copy.unit):
             return True
         hardware = self.config.hardware_of(copy.unit.path)
         if hardware and own_code_reads_removed(alteration, hardware, self.readers):

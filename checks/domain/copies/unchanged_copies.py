@@ -142,15 +142,30 @@ def _has_new_form(effect: DeviceEffect, alteration: DeviceAlteration) -> bool:
 
 
 def _knows_parameters(function: Function, alteration: DeviceAlteration) -> bool:
-    """Whether `function` has what the altered copy was given and the new form needs."""
+    """Whether `function` has what the new form needs and the altered copy was given now, or had
+    already: a copy that never had it is made in another way."""
     if alteration.new is None:
         return True
     needed = alteration.new.names
     if alteration.guard is not None:
         needed = needed | E.names(alteration.guard)
-    old_params = {p.name for p in alteration.base.params}
-    new_params = {p.name for p in alteration.function.params} - old_params
-    return needed & new_params <= {p.name for p in function.params}
+    new_params = {p.name for p in alteration.function.params}
+    wanted = needed & (new_params | _locals_of(alteration.base))
+    return wanted <= _names_in(function)
+
+
+def _locals_of(function: Function) -> set[str]:
+    """The variables that a function gives a value."""
+    keys = [effect.key for effect in device_effects(function) if effect.kind == "assign"]
+    return {key.id for key in keys if isinstance(key, E.Name)}
+
+
+def _names_in(function: Function) -> set[str]:
+    """The parameters of a function, and every name in what it does."""
+    names = {p.name for p in function.params}
+    for effect in device_effects(function):
+        names |= effect.names
+    return names
 
 
 def _is_host_reference(copy: UnchangedCopy, change: ChangeSet) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from checks.eval.interpreter.setups import SetupSnapshot
 from checks.eval.interpreter.values import (
@@ -64,6 +65,29 @@ class Modules:
                 if unit is not None:
                     return ModuleRef(name, unit)
         return ModuleRef(name)
+
+    def named_in(self, name: str, path: str) -> ModuleRef:
+        """The module that the file at `path` means by this dotted name.
+
+        Wherever a tree keeps a package, the files of it name it alike: `engine.ops` is
+        `server/engine/ops.py` for `server/engine/models/draft.py`.
+        """
+        folder = self._folder_of_package(name.partition(".")[0], PurePosixPath(path))
+        own = self.named(f"{folder}.{name}") if folder else None
+        return own if own is not None and own.unit is not None else self.named(name)
+
+    def _folder_of_package(self, package: str, path: PurePosixPath) -> str:
+        """Dotted, the folder of the outermost folder `package` around `path`.
+
+        Empty where there is none, or where it is a part of another package.
+        """
+        folders = path.parent.parts
+        above = folders[: folders.index(package)] if package in folders else ()
+        if any(
+            self.unit(f"{'/'.join(above[:end])}/__init__.py") for end in range(1, len(above) + 1)
+        ):
+            return ""
+        return ".".join(above)
 
     def defined(self, unit: SourceFile, name: str) -> Value | None:
         """A function or class that `unit` defines at its top level.

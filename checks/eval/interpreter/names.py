@@ -5,7 +5,6 @@ from __future__ import annotations
 from checks.eval.interpreter.builtins_model.functions import BUILTIN_NAMES
 from checks.eval.interpreter.frames import CallFrame, Interpretation, LoopJump, ReturnSignal
 from checks.eval.interpreter.modules import PROPERTY_DECORATORS
-from checks.eval.interpreter.program import absolute_module_name
 from checks.eval.interpreter.values import (
     NONE_VALUE,
     UNKNOWN_VALUE,
@@ -66,7 +65,7 @@ def _visible_imports(unit: SourceFile, name: str, function: Function | None) -> 
 
 def _follow_import(run: Interpretation, item: Import, unit: SourceFile) -> Value:
     """What an import binds, looked up as a global name of the module that it names."""
-    module = run.program.module(absolute_module_name(item.module, unit.path))
+    module = run.program.module_of(item, unit)
     if not item.name or module.unit is None or module.unit is unit:
         return run.program.imported(item, unit)
     key = (module.unit.path, item.name)

@@ -43,16 +43,20 @@ class PatchedModules:
         """The module with this dotted name; foreign when the tree has no such file."""
         return self.modules.named(name)
 
+    def module_of(self, item: Import, unit: SourceFile) -> ModuleRef:
+        """The module that an import in `unit` names."""
+        name = absolute_module_name(item.module, unit.path)
+        return self.modules.named_in(name, unit.path)
+
     def imported(self, item: Import, unit: SourceFile) -> Value:
         """What an import in `unit` binds."""
-        name = absolute_module_name(item.module, unit.path)
         if item.name:
-            return self.member(self.module(name), item.name)
+            return self.member(self.module_of(item, unit), item.name)
         # `import a.b` binds `a`, `import a.b as c` binds the module itself.
-        package = name.split(".")[0]
+        package = item.module.split(".")[0]
         if item.alias and item.alias != package:
-            return Value(self.module(name))
-        return Value(self.module(package))
+            return Value(self.module_of(item, unit))
+        return Value(self.modules.named_in(package, unit.path))
 
     def member(self, module: ModuleRef, name: str) -> Value:
         """`module.name`; unknown where the module is ours but does not say."""

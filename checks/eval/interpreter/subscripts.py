@@ -139,9 +139,15 @@ def set_item(run: Interpretation, owner: Value, indices: tuple[E.Expr, ...], val
             else:
                 owner.value.items = None
         case PyDict() as mapping:
-            key = run.eval(indices[0])
-            if isinstance(key.value, SCALARS):
-                mapping.items[key.value] = value
-            else:
-                mapping.items.clear()
-                mapping.open = True
+            _set_dict_item(run, mapping, run.eval(indices[0]), value)
+
+
+def _set_dict_item(run: Interpretation, mapping: PyDict, key: Value, value: Value) -> None:
+    """`mapping[key] = value`; a new key that only some paths set may be there or not."""
+    if not isinstance(key.value, SCALARS):
+        mapping.items.clear()
+        mapping.open = True
+    elif run.is_certain or key.value in mapping.items:
+        mapping.items[key.value] = value
+    else:
+        mapping.open = True

@@ -78,6 +78,7 @@ def declaration(
         ctx.end_line(node),
         _return_type(ctx, specifiers, head),
         find_params=partial(parameters, ctx, head),
+        owner=scope.owner,
     )
 
 

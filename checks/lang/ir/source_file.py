@@ -169,7 +169,10 @@ class Binding:
 
 @dataclass
 class Declaration:
-    """A C++ function declared but not defined here. Its `params` are read when first asked for."""
+    """A C++ function declared but not defined here; `owner` is the class that declares it.
+
+    Its `params` are read when first asked for.
+    """
 
     name: str
     path: str
@@ -177,6 +180,7 @@ class Declaration:
     end_line: int
     returns: str
     find_params: Callable[[], tuple[Param, ...]] = field(repr=False, compare=False)
+    owner: str = ""
 
     @cached_property
     def params(self) -> tuple[Param, ...]:

@@ -21,7 +21,8 @@ if not rows:
 ## Known limits
 
 `break` behind the `return` of a `switch` is a habit and not reported, nor is what makes a function
-a generator. What stands behind `raise NotImplementedError` is for the pedantic persona.
+a generator, nor a call that only ends the process. A function in which as much was cut off before
+is left alone. What stands behind `raise NotImplementedError` is for the pedantic persona.
 """
 
 from __future__ import annotations
@@ -35,9 +36,12 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
 from checks.core.words import has_word
 from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import Assign, ExprStmt, For, If, Jump, Raise, Return, Stmt, blocks
 
 ID = "kernel.dead-code"
+
+_EXITS = frozenset({"exit", "_exit", "quit", "abort"})
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -47,22 +51,45 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         # A label behind the `return` may be jumped to.
         if not changed.python and "goto" in changed.code:
             continue
+        if changed.base is not None and _count_cuts(changed.head) <= _count_cuts(changed.base):
+            continue
         for body in blocks(changed.head.body):
             yield from _unreachable(body, changed)
 
 
+def _count_cuts(function: Function) -> int:
+    """How many blocks of a function have something that nothing reaches."""
+    return sum(_cut(body) is not None for body in blocks(function.body))
+
+
+def _cut(body: tuple[Stmt, ...]) -> tuple[Stmt, Stmt] | None:
+    """The first statement of a block that cuts off the one behind it, with that."""
+    for leaving, behind in pairwise(body):
+        # On one line, a macro may have hidden the condition.
+        is_cut_off = leaves(leaving) and behind.line > leaving.end_line
+        if is_cut_off and has_effect(behind) and not _only_exits(behind):
+            return leaving, behind
+    return None
+
+
 def _unreachable(body: tuple[Stmt, ...], changed: ChangedFunction) -> Iterator[Finding]:
     """The first statement of a block that another one in front of it cuts off."""
-    for leaving, behind in pairwise(body):
-        if not leaves(leaving) or not has_effect(behind):
-            continue
-        # On one line, a macro may have hidden the condition.
-        if behind.line <= leaving.end_line or _is_excused(leaving, body, changed):
-            continue
-        end = body[-1].end_line
-        if changed.touched(leaving.line, leaving.end_line) or changed.touched(behind.line, end):
-            yield _finding(leaving, behind, end, changed)
+    cut = _cut(body)
+    if cut is None or _is_excused(cut[0], body, changed):
         return
+    leaving, behind = cut
+    end = body[-1].end_line
+    if changed.touched(leaving.line, leaving.end_line) or changed.touched(behind.line, end):
+        yield _finding(leaving, behind, end, changed)
+
+
+def _only_exits(stmt: Stmt) -> bool:
+    """Whether a statement ends the process: nothing is lost where it is not reached."""
+    match stmt:
+        case ExprStmt(value=E.Call() as call):
+            return E.callee(call) in _EXITS
+        case _:
+            return False
 
 
 def _is_excused(leaving: Stmt, body: tuple[Stmt, ...], changed: ChangedFunction) -> bool:

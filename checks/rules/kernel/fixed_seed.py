@@ -52,7 +52,7 @@ _STATIC_COUNTER = re.compile(
     r"(0[xX][0-9a-fA-F]+|\d+)\s*(?:U?L*)[\})]?\s*;"
 )
 # What checks something against something else wants the same inputs every time.
-_CHECKS = re.compile(r"(^|_)(validate|sanity|self_?test)")
+_CHECKS = re.compile(r"(^|_)(validate|sanity|self_?test|check|ref(erence)?(_|$))")
 _RANDOM_WORDS = re.compile("rand|seed|mt19937|minstd")
 _TRITON_RANDOM = frozenset({"rand", "randn", "randint"})
 # How many locals a seed is followed through.

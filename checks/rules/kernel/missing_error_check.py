@@ -36,8 +36,10 @@ from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
+from checks.core.words import has_word
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import SourceFile
 from checks.lang.ir.stmt import ExprStmt
 
 ID = "kernel.missing-error-check"
@@ -141,10 +143,23 @@ def _checked_line(changed: ChangedFunction) -> int | None:
     is_macro = False
     for number, line in enumerate(changed.unit.lines, 1):
         is_macro = is_macro or _DEFINE.match(line) is not None
-        if not is_macro and _CHECKS.search(line) and not changed.head.covers(number):
+        is_check = not is_macro and _CHECKS.search(line) is not None
+        if is_check and not changed.head.covers(number) and _follows_launch(number, changed.unit):
             return number
         is_macro = is_macro and line.rstrip().endswith("\\")
     return None
+
+
+def _follows_launch(line: int, unit: SourceFile) -> bool:
+    """Whether the function of the line launches a kernel before it, or calls one that does: memory
+    that could not be had is asked for in the same way."""
+    function = unit.function_at(line)
+    if function is None:
+        return False
+    # Not the first line: `bool Matrix::fill()` names a constructor that may launch.
+    before = unit.text(function.start_line + 1, line)
+    others = [one for one in unit.functions if one is not function and "<<<" in unit.text_of(one)]
+    return "<<<" in before or any(has_word(before, other.name) for other in others)
 
 
 def _is_practice(change: ChangeSet) -> bool:

@@ -22,11 +22,13 @@ self.logprobs = False                # was there before
 
 Values that only say that there is none yet (`None`, `[]`, `Thing()`) may be overwritten. What a
 method that is called in between reads is not seen. Two expressions that the change wrote both are
-for the pedantic persona: they are mostly copied from elsewhere, and nobody misses the first.
+for the pedantic persona: they are mostly copied from elsewhere, and nobody misses the first. So is
+an option that no line of the tree passes by its name.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
@@ -44,10 +46,10 @@ ID = "kernel.overwritten-attribute"
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for changed in changed_functions(change, config):
         if changed.python and changed.head.name == "__init__":
-            yield from _overwritten(changed)
+            yield from _overwritten(changed, change)
 
 
-def _overwritten(changed: ChangedFunction) -> Iterator[Finding]:
+def _overwritten(changed: ChangedFunction, change: ChangeSet) -> Iterator[Finding]:
     writes = _attribute_writes(changed)
     for later in changed.head.body:
         if not isinstance(later, Assign):
@@ -59,7 +61,8 @@ def _overwritten(changed: ChangedFunction) -> Iterator[Finding]:
                 continue
             if _leaves_behind(guarded, later, changed):
                 continue
-            yield _finding(name, first, later, changed)
+            is_missed = not _is_unused_option(first, changed, change)
+            yield _finding(name, first, later, changed, is_missed=is_missed)
             break
 
 
@@ -134,7 +137,23 @@ def _wrote_both(first: Assign, later: Assign, changed: ChangedFunction) -> bool:
     return all(changed.touched(stmt.line, stmt.end_line) for stmt in (first, later))
 
 
-def _finding(name: str, first: Assign, later: Assign, changed: ChangedFunction) -> Finding:
+def _is_unused_option(first: Assign, changed: ChangedFunction, change: ChangeSet) -> bool:
+    """Whether the first value is a parameter with a default that no line passes by its name."""
+    name = first.value.id if isinstance(first.value, E.Name) else ""
+    if not any(p.name == name and p.default is not None for p in changed.head.params):
+        return False
+    passed = re.compile(rf"\b{re.escape(name)}=(?!=)")
+    own = range(changed.head.start_line, changed.head.end_line + 1)
+    for found in change.head.find(name, "python"):
+        is_own = found.path == changed.unit.path and found.line in own
+        if not is_own and passed.search(found.text):
+            return False
+    return True
+
+
+def _finding(
+    name: str, first: Assign, later: Assign, changed: ChangedFunction, *, is_missed: bool
+) -> Finding:
     # Another expression may build on the first value in a way that is not seen here.
     is_constant = isinstance(later.value, E.Const)
     place = Location(changed.unit.path, first.line, first.end_line)
@@ -148,5 +167,5 @@ def _finding(name: str, first: Assign, later: Assign, changed: ChangedFunction) 
         symbol=changed.head.qualname,
         subject=name,
         related=(Related(place, Message("set-before", {})),),
-        pedantic=not is_constant and _wrote_both(first, later, changed),
+        pedantic=not is_constant and (not is_missed or _wrote_both(first, later, changed)),
     )

@@ -21,9 +21,10 @@ else:
 
 ## Known limits
 
-Branches are compared as code, not by meaning; `if constexpr` is not judged. All of it is for the
-pedantic persona: the branches are a place left for tuning, or spelled out for the reader, more
-often than a mistake. Of six that were read on commits by chance, one was useful.
+Branches are compared as code, not by meaning; `if constexpr` is not judged. Where the test does not
+ask for the hardware or the rank, it is for the pedantic persona: the branches are a place left for
+tuning, or spelled out for the reader. Of six that were read on commits by chance, one was useful,
+and it alone asked so.
 """
 
 from __future__ import annotations
@@ -37,12 +38,14 @@ from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.code import equal_code
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
+from checks.domain.keys import asks_platform
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Define, If, Jump, Stmt, blocks
 from checks.rules.kernel.dead_code import has_effect, leaves
 
 ID = "kernel.same-branches"
 # Everything in which two branches may differ and still be the same code.
+_RANK = re.compile(r"(^|_)rank(_id|_idx)?$")
 _SPELLING = re.compile(r"//[^\n]*|#[^\n]*|[\s{}]|else")
 
 
@@ -107,8 +110,16 @@ def _finding(stmt: If, changed: ChangedFunction) -> Finding:
         symbol=changed.head.qualname,
         subject=changed.unit.text(stmt.line, stmt.end_line),
         fix=_merge_branches(stmt, changed) if changed.python else None,
-        pedantic=True,
+        pedantic=not _asks_where(stmt.test),
     )
+
+
+def _asks_where(test: E.Expr) -> bool:
+    """Whether a test asks on which hardware, or as which rank, the program runs: who asks so wants
+    another thing to happen there."""
+    names = [name.rsplit(".", 1)[-1] for name in E.names(test)]
+    names += [part.name for part in E.walk(test) if isinstance(part, E.Attr)]
+    return asks_platform((test,)) or any(map(_RANK.search, names))
 
 
 def _merge_branches(stmt: If, changed: ChangedFunction) -> Fix | None:

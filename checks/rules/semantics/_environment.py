@@ -134,10 +134,17 @@ def _stands_for_number(reading: ast.Call, file: _File) -> bool:
             return file.converted.isdisjoint(map(_text, targets))
         case ast.AnnAssign(target=target):
             return _text(target) not in file.converted
+        case ast.keyword(arg="default") as given:
+            return not _is_converted_by_parser(file.parents[given])
         case ast.keyword() | ast.Return() | ast.Lambda() | ast.Dict() | ast.BinOp() | ast.Compare():
             return True
         case _:
             return False
+
+
+def _is_converted_by_parser(call: ast.AST) -> bool:
+    """Whether a call says of which `type` its `default` is: `argparse` converts text to it."""
+    return isinstance(call, ast.Call) and any(item.arg == "type" for item in call.keywords)
 
 
 def _calculation(reading: ast.Call, file: _File) -> int:

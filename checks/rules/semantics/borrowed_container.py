@@ -21,7 +21,8 @@ stop.extend(request.stop)        # the template's own list
 
 ## Known limits
 
-An attribute that the function sets to the local again is meant to change. What is passed to another
+An attribute that the function sets to the local again, or changes in place by its own name, is
+meant to change. What is passed to another
 function, and changed there, is not followed. What a request holds is for the pedantic persona: it
 is made anew for each call.
 """
@@ -102,9 +103,16 @@ def _is_new_container(value: E.Expr) -> bool:
 
 
 def _is_given_back(owner: E.Attr, local: E.Name, changed: ChangedFunction) -> bool:
-    """Whether the function sets the attribute, in which case its owner is meant to change."""
+    """Whether the function sets the attribute, or changes it in place by its own name: its owner is
+    meant to change.
+
+    PygmalionAI/aphrodite-engine@7df7b8ca5 takes an object from a cache, clears its lists, and fills
+    them under other names.
+    """
     for guarded in changed.statements:
         stmt = guarded.stmt
+        if _changes(stmt, owner):
+            return True
         match stmt:
             case Assign(target=E.Attr(name=name), value=value):
                 if name == owner.name and value == local:

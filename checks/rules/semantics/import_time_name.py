@@ -27,12 +27,14 @@ class Tower:
 
 What a condition around the reading says is not compared with the one around the import, so that
 only what stands under no condition is looked at. A file that the product imports only where the
-name is bound is left out. From Python 3.14 on annotations are not evaluated.
+name is bound is left out, and so is a package that it asks for here and imports elsewhere without
+asking. From Python 3.14 on annotations are not evaluated.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
@@ -41,11 +43,13 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.domain.keys import product_files
 from checks.domain.source_search import imports_from
-from checks.lang.ir.source_file import SourceFile
+from checks.lang.ir.source_file import Import, SourceFile
 from checks.lang.python.text import REFUSED
 from checks.rules.semantics._import_time import PossibleBinding, names_needed, possible_bindings
 
 ID = "semantics.import-time-name"
+
+_ASKS_FOR_PACKAGE = re.compile(r"_available\b|_installed\b|find_spec|\b[Hh][Aa][Ss]_")
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -62,7 +66,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
             if binding.name in known or cause in told:
                 continue
             told.add(cause)
-            if not _is_imported_under(binding.condition, unit, change, config):
+            if _is_imported_under(binding.condition, unit, change, config):
+                continue
+            if not _is_required(binding, unit, change, config):
                 yield _finding(binding, line, unit)
 
 
@@ -77,6 +83,41 @@ def _is_imported_under(condition: str, unit: SourceFile, change: ChangeSet, conf
         if other is not None and path != unit.path:
             guards += [item.guard for item in imports_from(unit.path, other)]
     return bool(guards) and all(condition in _as_unparsed(guard) for guard in guards)
+
+
+def _is_required(
+    binding: PossibleBinding, unit: SourceFile, change: ChangeSet, config: Config
+) -> bool:
+    """Whether the condition asks for a package that another file of the product imports without
+    asking: nothing runs where it is not there.
+
+    huggingface/text-generation-inference@ed46c2c41 copied a file of a library, with its question
+    for the package of images.
+    """
+    if not _ASKS_FOR_PACKAGE.search(binding.condition):
+        return False
+    packages = [_package(item) for item in unit.imports if binding.name in _names_of(item)]
+    for package in packages:
+        for path in product_files(package, change, config):
+            other = change.unit(path)
+            if other is not None and path != unit.path and _imports_always(package, other):
+                return True
+    return False
+
+
+def _imports_always(package: str, unit: SourceFile) -> bool:
+    """Whether the file imports the package at its top level, under no condition."""
+    statement = re.compile(rf"(import|from) {re.escape(package)}\b")
+    return any(statement.match(line) for line in unit.lines)
+
+
+def _package(item: Import) -> str:
+    return item.module.partition(".")[0]
+
+
+def _names_of(item: Import) -> tuple[str, ...]:
+    """The names that an import may bind."""
+    return item.alias, item.name, _package(item)
 
 
 def _as_unparsed(guard: str) -> str:

@@ -20,14 +20,15 @@ def gather(rows):
 
 ## Known limits
 
-Files with `from x import *` are not judged, and neither are annotations that are never evaluated. A
-name that another module puts into this one from outside counts as not defined.
+Files with `from x import *` are not judged, nor those that put names into `globals()` themselves,
+and neither are annotations that are never evaluated. A name that another module puts into this one
+from outside counts as not defined.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from pyflakes.checker import Checker
 from pyflakes.messages import ImportStarUsage, UndefinedName
@@ -72,6 +73,8 @@ def _unbound(tree: ast.Module, unit: SourceFile) -> list[tuple[str, int]]:
     lazy = any((item.module, item.name) == _LAZY_ANNOTATIONS for item in unit.imports)
     ignored = set(_unevaluated_lines(tree, in_function=False, never=lazy))
     bound = _bound_otherwise(tree, unit)
+    if _fills_namespace(tree):
+        return []
     names = []
     for message in Checker(tree, unit.path).messages:
         if isinstance(message, ImportStarUsage):
@@ -92,6 +95,39 @@ def _bound_otherwise(tree: ast.AST, unit: SourceFile) -> set[str]:
         for item in unit.imports:
             bound.update(item.module.split("."))
     return bound
+
+
+def _fills_namespace(tree: ast.Module) -> bool:
+    """Whether a line of the module puts names that are computed into its namespace.
+
+    huggingface/text-generation-inference@cb747b33d has a constant for each member of an enum:
+    `names = locals()`, then `names[member.name] = member.value`.
+    """
+    aliases: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_namespace(value, ()):
+                aliases.add(name)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Subscript(value=holder, ctx=ast.Store()):
+                if _is_namespace(holder, aliases):
+                    return True
+            case ast.Call(func=ast.Attribute(value=holder, attr="update" | "setdefault")):
+                if _is_namespace(holder, aliases):
+                    return True
+    return False
+
+
+def _is_namespace(value: ast.expr, aliases: Collection[str]) -> bool:
+    """Whether a value is `globals()` or its like, or a name of that."""
+    match value:
+        case ast.Call(func=ast.Name(id="globals" | "locals" | "vars"), args=[]):
+            return True
+        case ast.Name(id=name):
+            return name in aliases
+        case _:
+            return False
 
 
 def _unevaluated_lines(node: ast.AST, *, in_function: bool, never: bool) -> Iterator[int]:

@@ -26,7 +26,9 @@ from checks.lang.ir import expr as E
 def misfit_findings(
     rule: str, kind: str, key: str, change: ChangeSet, config: Config
 ) -> Iterator[Finding]:
-    """The findings of `rule` about misfits of one kind, with the message `key`; one a line."""
+    """The findings of `rule` about misfits of one kind, with the message `key`; one a line, and one
+    for all calls that are wrong by the same change of what they call."""
+    by_cause: dict[object, list[Finding]] = {}
     reported: set[tuple[str, int]] = set()
     for wrong in wrong_calls(change, config):
         fault = wrong.fault
@@ -38,7 +40,22 @@ def misfit_findings(
         place = finding.location.path, finding.location.start_line
         if place not in reported:
             reported.add(place)
-            yield finding
+            by_cause.setdefault(_cause(wrong, fault, change), []).append(finding)
+    yield from map(as_one, by_cause.values())
+
+
+def as_one(findings: list[Finding]) -> Finding:
+    """The first of several findings with one cause, which names the places of the others."""
+    first, *others = sorted(findings, key=lambda finding: finding.sort_key)
+    return first.with_other_places(*others)
+
+
+def _cause(wrong: WrongCall, fault: Misfit, change: ChangeSet) -> object:
+    """What calls have in common that were right until the change altered what they call."""
+    site = wrong.site
+    if change.touches(site.unit.path, *site.lines):
+        return site.place
+    return wrong.target.place, fault.name
 
 
 def _finding(rule: str, key: str, wrong: WrongCall, fault: Misfit) -> Finding:

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.domain.calls.sites import CallSite, calls_of_name, calls_to_check
+from checks.domain.calls.sites import (
+    CallSite,
+    NameOfCalls,
+    called_under,
+    calls_of_name,
+    calls_to_check,
+)
 from checks.domain.source_search import changed_python_functions
 from checks.lang.ir.source_file import Function
 from checks.rules.sync._none_uses import needs_new_parameter, passes_optional_on
@@ -15,16 +21,15 @@ from checks.rules.sync._none_uses import needs_new_parameter, passes_optional_on
 def calls_with_options(change: ChangeSet, config: Config) -> Iterator[CallSite]:
     """Calls that the change may have broken, and those of functions that now need an option."""
     yield from calls_to_check(change, config)
-    for name, owner in sorted(_needing_options(change, config)):
-        yield from calls_of_name(name, owner, change, config)
+    for name, owners in sorted(_needing_options(change, config)):
+        yield from calls_of_name(name, owners, change, config)
 
 
-def _needing_options(change: ChangeSet, config: Config) -> set[tuple[str, str]]:
-    names: set[tuple[str, str]] = set()
+def _needing_options(change: ChangeSet, config: Config) -> set[NameOfCalls]:
+    names: set[NameOfCalls] = set()
     for base, head, unit in changed_python_functions(change, config):
         if _needs_more(base, head) or passes_optional_on(head, unit, change):
-            is_constructor = head.name == "__init__" and head.owner
-            names.add((head.owner, "") if is_constructor else (head.name, head.owner))
+            names.add(called_under(head, unit, change))
     return names
 
 

@@ -26,7 +26,9 @@ def one_per_line(
         return
     reported: set[tuple[str, int]] = set()
     for rule in earlier_rules:
-        reported.update(_line(finding) for finding in rule.run(change, config))
+        for finding in rule.run(change, config):
+            places = [finding.location, *(other.location for other in finding.related)]
+            reported.update((place.path, place.start_line) for place in places)
     for finding in all_findings:
         line = _line(finding)
         if line not in reported:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, DerivationStep, Finding, Location, Message, Severity
 from checks.core.tree import WordMatch
+from checks.domain.calls.classes import Classes
+from checks.domain.calls.foreign_bases import inherited_attributes
 from checks.domain.keys import may_assign
 from checks.domain.source_search import product_lines
 from checks.eval.interpreter.values import ClassRef
@@ -41,13 +44,22 @@ def find_read_attributes(change: ChangeSet, config: Config, rule: str) -> Iterat
             continue
         old_attributes = attributes_of(changed.old, changed.old_unit)
         for name in sorted(old_attributes - attributes_of(cls, unit)):
-            reads = _reads(name, cls, change, config)
-            reads = reads or reads_of_lost(name, ClassRef(cls, unit), change, config)
+            by_holder = _reads(name, cls, change, config)
+            reads = by_holder or reads_of_lost(name, ClassRef(cls, unit), change, config)
             if not reads and name in methods_of(changed.old, changed.old_unit):
                 reads = _calls_by_name(name, change, config)
             finding = _finding(name, reads, cls, unit, change, rule) if reads else None
             if finding is not None:
-                yield finding
+                yield finding if by_holder else _as_sure(finding, ClassRef(cls, unit), change)
+
+
+def _as_sure(finding: Finding, ref: ClassRef, change: ChangeSet) -> Finding:
+    """The finding, as a suggestion where a base of which nothing is known may have the attribute
+    too."""
+    foreign = (base for _, base in Classes.of_change(change).lineage(ref).foreign)
+    if all(inherited_attributes(base) is not None for base in foreign):
+        return finding
+    return replace(finding, severity=Severity.SUGGESTION, confidence=Confidence.MEDIUM)
 
 
 def _answers_for_any_name(cls: Class, unit: SourceFile) -> bool:

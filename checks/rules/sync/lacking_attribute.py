@@ -5,7 +5,8 @@
 Looks at what the change reads of objects whose class is known: by annotation, constructor,
 assignment, or what a function returns. Reports what nothing in the class, in what it inherits or in
 what inherits it sets, declares or defines. What a method reads of itself is
-`sync.unset-attribute`'s.
+`sync.unset-attribute`'s. A module is an object too: reported is what a function reads of an
+imported one that does not bind it, or binds it no more since the change.
 
 ## Why it matters
 
@@ -28,7 +29,8 @@ def backup(pool: Pool):
 As for `sync.unset-attribute`; where only an annotation tells the class, nothing in the tree may
 have an attribute of that name, for annotations say less than the truth; and the classes must have
 no decorators but those of data classes, which may add attributes. An attribute of `self` must get
-its value in the class that reads it.
+its value in the class that reads it. A module that anything gives names by `setattr`, a star or
+`__getattr__` is left out, and so is a name that any code sets on an object.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ from checks.domain.calls.known_objects import class_of_object, reads_of_others
 from checks.domain.calls.value_types import Scope
 from checks.eval.interpreter.values import ClassRef
 from checks.lang.ir import expr as E
+from checks.rules.sync._module_reads import ModuleRead, reads_of_lacking
 
 ID = "sync.lacking-attribute"
 # What containers and texts have.
@@ -52,7 +55,16 @@ _OF_CONTAINERS = frozenset(name for kind in (dict, list, set, str) for name in d
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One finding for each attribute of a class in a function."""
+    """One finding for each attribute of a class in a function, and each name of a module."""
+    yield from _of_classes(change, config)
+    reported: set[tuple[str, str]] = set()
+    for read in reads_of_lacking(change, config):
+        if (read.module.path, read.name) not in reported:
+            reported.add((read.module.path, read.name))
+            yield _module_finding(read)
+
+
+def _of_classes(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for changed in changed_functions(change, config):
         if not changed.python:
             continue
@@ -119,4 +131,18 @@ def _finding(read: E.Attr, line: int, owner: ClassRef, changed: ChangedFunction)
         name=read.name,
         owner=owner.cls.name,
         at=place,
+    )
+
+
+def _module_finding(read: ModuleRead) -> Finding:
+    return Finding.at(
+        ID,
+        Location(read.unit.path, read.line),
+        "module",
+        severity=Severity.BUG,
+        confidence=Confidence.HIGH,
+        symbol=read.function.qualname,
+        subject=f"{read.module.path} {read.name}",
+        name=read.name,
+        at=Location(read.module.path, 0),
     )

@@ -5,6 +5,8 @@
 Finds keys of dicts that the change stopped setting. Where nothing in the tree sets such a key any
 more and code still takes it out, that is an error. Where a function no longer sets it itself, and a
 call on one of its branches fills it, while it is read after both branches, that is a question.
+Where a function puts the same value under another key, which nothing else names, while the old one
+is still taken from what goes by the same name, that is said too.
 
 ## Why it matters
 
@@ -54,6 +56,7 @@ from checks.domain.source_search import (
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import ExprStmt, GuardedStmt, guarded_statements
+from checks.rules.sync._renamed_keys import RenamedKey, renamed_keys
 
 ID = "sync.lost-writer"
 
@@ -71,9 +74,30 @@ class KeyRead:
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """Keys that nothing sets any more, then keys that only one branch fills."""
-    yield from _keys_without_writer(change, config)
+    """Keys that nothing sets any more, keys that only one branch fills, keys that were renamed."""
+    unwritten = list(_keys_without_writer(change, config))
+    yield from unwritten
     yield from _keys_filled_on_one_branch(change, config)
+    told = {finding.message.args["key"] for finding in unwritten}
+    for renamed in renamed_keys(change, config):
+        if renamed.old not in told:
+            yield _renamed_finding(renamed)
+
+
+def _renamed_finding(renamed: RenamedKey) -> Finding:
+    return Finding.at(
+        ID,
+        Location(renamed.unit.path, renamed.line),
+        "renamed",
+        severity=Severity.SUGGESTION,
+        confidence=Confidence.MEDIUM,
+        symbol=renamed.function.qualname,
+        subject=f"{renamed.holder} {renamed.old} {renamed.new}",
+        key=renamed.old,
+        new=renamed.new,
+        holder=renamed.holder,
+        at=renamed.read,
+    )
 
 
 def _keys_without_writer(change: ChangeSet, config: Config) -> Iterator[Finding]:

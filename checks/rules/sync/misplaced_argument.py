@@ -5,7 +5,9 @@
 Compares the names of the values that a call passes by position with the parameters that they are
 for, in every call in a function that the change touched, and in every call of what it altered. Two
 values that stand in each other's place, and values that from one place on all stand one off, are
-reported.
+reported. Where their names say nothing, the other calls of the function do: two values that these
+pass the other way round are reported too, and so is a value that the change moved from the place of
+its own name into that of another one.
 
 ## Why it matters
 
@@ -25,7 +27,8 @@ load(rank_end, rank_start, heads)
 ## Known limits
 
 Values are compared by their last name: what is computed in place says nothing. A call that was in
-this order before is left out.
+this order before is left out, and so are parameters that may be passed either way round (`a` and
+`b`, `str1` and `str2`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
 
 Looks at every call in a function that the change touched, and at every call, anywhere in the tree,
 of a function, method or constructor whose parameters it altered. Names the
-parameters that have no default and get nothing.
+parameters that have no default and get nothing. A function that is handed over with its arguments,
+to a process, a thread, a pool or Ray, is called too.
 
 ## Why it matters
 
@@ -22,8 +23,9 @@ set_buffer(count, size)                     # another runner: TypeError
 ## Known limits
 
 An object's class is known by annotation, constructor, assignment, `isinstance`, or what a function
-returns. What a decorator wraps, and `*args` and `**kwargs` of unknown length, are left out, and
-so are calls in tests (tests are `protocol.stale-fixture`'s) and calls that were wrong before.
+returns. What a decorator wraps that does not just pass on what it gets, and `*args` and `**kwargs`
+of unknown length, are left out, and so are calls in tests (tests are `protocol.stale-fixture`'s)
+and calls that were wrong before.
 """
 
 from __future__ import annotations

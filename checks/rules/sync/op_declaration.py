@@ -22,7 +22,8 @@ void Match(const paddle::Tensor& ids, const int size, bool strict) {}   // the c
 ## Known limits
 
 A declaration is compared only where one definition can be meant: the only one of its name, in its
-folder or anywhere. Templates are left out.
+folder or anywhere. Templates are left out, and so is a declaration that is not bound and that no
+other file than the definition's calls: nothing looks for its symbol.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
 from checks.domain.cpp_functions import plain_name
+from checks.domain.ops import calls_of
 from checks.domain.source_search import changed_cpp_functions, code_line, units_at
+from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Binding, Declaration, Function, SourceFile
 from checks.rules.sync._cpp_types import certainly_differ
 
@@ -89,7 +92,9 @@ def _declarations_of_changed_functions(
                 if plain_name(declaration.name) != head.name:
                     continue
                 definition = _only_definition(declaration, unit, change)
-                if definition is not None and definition.path == head.path:
+                if definition is None or definition.path != head.path:
+                    continue
+                if _is_bound(declaration, unit) or _is_called_elsewhere(definition, change):
                     yield DeclarationPair(declaration, unit, definition)
 
 
@@ -105,6 +110,23 @@ def _changed_declarations(change: ChangeSet, config: Config) -> Iterator[Declara
             definition = _only_definition(declaration, unit, change)
             if definition is not None:
                 yield DeclarationPair(declaration, unit, definition)
+
+
+def _is_bound(declaration: Declaration, unit: SourceFile) -> bool:
+    name = plain_name(declaration.name)
+    return any(plain_name(binding.function) == name for binding in unit.bindings)
+
+
+def _is_called_elsewhere(definition: Function, change: ChangeSet) -> bool:
+    """Whether another file than its own calls the function."""
+    for unit in _cpp_files_naming(definition.name, change):
+        if unit.path == definition.path:
+            continue
+        for function in unit.functions_naming(definition.name):
+            for call, _ in calls_of(function.body):
+                if plain_name(E.callee(call)) == definition.name:
+                    return True
+    return False
 
 
 def _cpp_files_naming(word: str, change: ChangeSet) -> Iterator[SourceFile]:
@@ -149,9 +171,7 @@ def _declaration_finding(
     pair: DeclarationPair, misfit: DeclarationMisfit, change: ChangeSet
 ) -> Finding:
     declaration, definition, unit = pair.declaration, pair.definition, pair.unit
-    bound = {plain_name(binding.function) for binding in unit.bindings}
-    # Nothing looks for the symbol of a declaration that nobody binds.
-    is_used = plain_name(declaration.name) in bound
+    is_used = _is_bound(declaration, unit)
     place = Location(definition.path, definition.start_line)
     args = {
         "name": declaration.name,

@@ -60,7 +60,12 @@ class _Pair:
         if len(params) == len(others) or kinds & {"args", "kwargs"}:
             return ()
         longer, shorter = (params, others) if len(params) > len(others) else (others, params)
-        return tuple(name for name in longer if name not in shorter)
+        return tuple(name for name in longer if not any(_is_same(name, one) for one in shorter))
+
+
+def _is_same(name: str, other: str) -> bool:
+    """Whether two parameters are one by their names: `rows` and `rows_meta`."""
+    return name == other or name.startswith(f"{other}_") or other.startswith(f"{name}_")
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:

@@ -34,7 +34,7 @@ from checks.core.change import ChangeSet
 from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Severity, Side
-from checks.domain.calls.exports import Exports
+from checks.domain.calls.exports import Exports, is_package, names_lost
 from checks.lang.ir.source_file import Import, SourceFile
 
 ID = "sync.unknown-import"
@@ -62,8 +62,7 @@ def _new_imports(change: ChangeSet, config: Config) -> Iterator[tuple[Import, So
             if not item.name or not change.touches(unit.path, item.line, item.line):
                 continue
             module = exports.module(item, unit)
-            # A package may have modules that only a build makes.
-            if module is not None and not module.path.endswith("__init__.py"):
+            if module is not None and not is_package(module):
                 yield item, unit
 
 
@@ -73,7 +72,7 @@ def _stale_imports(change: ChangeSet, config: Config) -> Iterator[tuple[Import, 
     for unit, base_unit in changed_files(change, config, "python"):
         if base_unit is None:
             continue
-        for name in sorted(_top_names(base_unit) - _top_names(unit)):
+        for name in sorted(names_lost(base_unit, unit)):
             for path in change.head.paths_containing(name, "python"):
                 other = None if config.is_test(path) else change.unit(path)
                 for item in other.imports if other is not None else ():
@@ -82,15 +81,6 @@ def _stale_imports(change: ChangeSet, config: Config) -> Iterator[tuple[Import, 
                     module = exports.module(item, other)
                     if module is not None and module.path == unit.path:
                         yield item, other
-
-
-def _top_names(unit: SourceFile) -> set[str]:
-    """The functions, classes and values that a file defines or imports at its top level."""
-    names = {f.name for f in unit.functions if f.qualname == f.name}
-    names |= {item.alias or item.name for item in unit.imports if item.name and not item.function}
-    names |= {cls.name for cls in unit.classes}
-    names |= {constant.name for constant in unit.constants if not constant.owner}
-    return names
 
 
 def _was_lacking(item: Import, unit: SourceFile, change: ChangeSet) -> bool:

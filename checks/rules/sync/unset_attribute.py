@@ -26,10 +26,12 @@ class FastManager(Manager):
 
 ## Known limits
 
-The whole family must be in the tree (`Module` and `Layer` may stand above it). Classes that make
-attributes by computed names are left out, and so are names that any code sets on an object other
-than `self`, reads behind `hasattr` or `getattr`, and branches that want an attribute to be None
-which the class always sets to something.
+The whole family must be in the tree (`Module`, `Layer`, a data model or a built-in class may stand
+above it). Classes that make attributes by computed names are left out, and so are names that any
+code sets on an object other than `self`, reads behind `hasattr` or `getattr`, and branches that
+want an attribute to be None which the class always sets to something, or to be true which it always
+sets to False. An object that is handed to another class's method (`Other.prepare(self)`) may get
+there what is set there.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ from dataclasses import replace
 
 from checks.core.change import ChangeSet
 from checks.core.changed import changed_files, changed_functions
+from checks.core.code import is_ready_for
 from checks.core.config import Config
 from checks.core.finding import (
     Confidence,
@@ -53,7 +56,9 @@ from checks.core.finding import (
 from checks.core.words import one_slip_apart
 from checks.domain.calls.attributes import AttributeRead, Attributes, own_reads
 from checks.domain.calls.classes import Classes
-from checks.domain.calls.none_tests import holds_never
+from checks.domain.calls.initialisation import initialisation
+from checks.domain.calls.none_tests import holds_never, is_spare
+from checks.domain.calls.syntax_names import binds
 from checks.domain.calls.targets import CallTargets
 from checks.eval.interpreter.values import ClassRef
 from checks.lang.ir import expr as E
@@ -65,6 +70,7 @@ ID = "sync.unset-attribute"
 _SET = re.compile(
     r"\bself\.(\w+)\s*(?::[^=\n]+)?=(?!=)|^\s+(?:async )?def (\w+)|^    (\w+)\s*[:=]", re.MULTILINE
 )
+_HANDED = re.compile(r"\b([A-Z]\w*)\.\w+\(\s*self\b")
 _READ_HERE = Message("read-here")
 _STORED = re.compile(r"\s+self\.(\w+)\s*(?::[^=\n]+)?=(?!=)")
 
@@ -143,17 +149,55 @@ def _reads_in(member: ClassRef, names: set[str]) -> Iterator[tuple[AttributeRead
 
 def _is_lacking(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> bool:
     owners = unit.classes_named.get(read.function.owner, [])
-    if len(owners) != 1 or "AttributeError" in unit.text_of(read.function):
+    if len(owners) != 1 or is_ready_for("AttributeError", unit.text_of(read.function)):
         return False
     ref = ClassRef(owners[0], unit)
     was_set = _gave_value(read, unit, change)
-    if not Attributes.of_change(change).certainly_lacks(ref, read.name, was_set=was_set):
+    lacks = Attributes.of_change(change).certainly_lacks(ref, read.name, was_set=was_set)
+    if not lacks and not (was_set and _is_left_to_skipped(ref, read.name, change)):
         return False
-    if holds_never(read.guards, ref, change):
+    if holds_never(read.guards, ref, change) or is_spare(read.name, read.function):
         return False
     if CallTargets.of_change(change).is_always_replaced(read.function, unit):
         return False
+    if _is_given_by_others(ref, read.name, change):
+        return False
     return not _was_lacking(read, unit, change)
+
+
+def _is_left_to_skipped(ref: ClassRef, name: str, change: ChangeSet) -> bool:
+    """Whether only constructors that the class inherits and does not run set the attribute."""
+    classes, attributes = Classes.of_change(change), Attributes.of_change(change)
+    lineage = classes.lineage(ref).classes
+    if not attributes.is_made_as_written(ref) or classes.subclasses(ref):
+        return False
+    if not initialisation(ref, classes).leaves_out(name, lineage):
+        return False
+    return not any(_sets_later(owner, name) for owner in lineage)
+
+
+def _sets_later(owner: ClassRef, name: str) -> bool:
+    """Whether a method of the class, other than its constructor, sets the attribute."""
+    methods = [f for f in owner.unit.functions if f.owner == owner.cls.name]
+    later = [owner.unit.text_of(f) for f in methods if f.name != "__init__"]
+    return any(binds(text, name) for text in later)
+
+
+def _is_given_by_others(ref: ClassRef, name: str, change: ChangeSet) -> bool:
+    """Whether a method of the class hands its object to one of a class that it does not inherit,
+    as in `Other.prepare(self)`, and the attribute is set anywhere.
+
+    ModelTC/lightllm@59aee2904 has the quantization of its weights chosen in this way.
+    """
+    lineage = Classes.of_change(change).lineage(ref).classes
+    known = {owner.cls.name for owner in lineage}
+    handed: set[str] = set()
+    for owner in lineage:
+        handed.update(_HANDED.findall(owner.unit.text_of(owner.cls)))
+    if handed <= known:
+        return False
+    stored = [_STORED.match(line.text) for line in change.head.find(name, "python")]
+    return any(found is not None and found[1] == name for found in stored)
 
 
 def _gave_value(read: AttributeRead, unit: SourceFile, change: ChangeSet) -> bool:
