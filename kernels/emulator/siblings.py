@@ -129,6 +129,11 @@ class Pair:
         return sorted(set.intersection(*named) & set(FLOATS)) if self.is_one_op else []
 
     @property
+    def texts_before(self) -> Sequence[str]:
+        """The sources of the side that is right."""
+        return self._texts[1]
+
+    @property
     def is_one_op(self) -> bool:
         """Whether the sides are one op before and after a change, and no copies."""
         return not any(self._forms)
