@@ -60,7 +60,9 @@ def _pair(job: dict[str, Any]) -> Pair:
         [Path(path).read_text("utf-8", "replace") for path in job["texts"][side]]
         for side in ("own", "copy")
     ]
-    return Pair(job["op"], own, copy_of_it, texts)
+    # With itself as it was before an op has no forms of its own.
+    is_copy = bool(job["copy_label"])
+    return Pair(job["op"], own, copy_of_it, texts, for_other_hardware=is_copy)
 
 
 def _calls_for(job: dict[str, Any], pair: Pair) -> Iterator[tuple[Path, Call]]:
@@ -72,16 +74,14 @@ def _calls_for(job: dict[str, Any], pair: Pair) -> Iterator[tuple[Path, Call]]:
             recorded.append((path, load_call(path)))
     own = [(path, call) for path, call in recorded if call.op == job["op"]]
     for path, call in own:
-        label = job["copy_label"]
-        # With itself as it was before an op has no forms of its own.
-        if label:
-            pair.show(call, of_copy=path.name.startswith(label))
+        if not pair.is_one_op:
+            pair.show(call, of_copy=path.name.startswith(job["copy_label"]))
     alike = [
         (path, call)
         for path, call in recorded
         if pair.parameters and pair.parameters <= set(call.parameters)
     ]
-    if own or alike or job["copy_label"]:
+    if own or alike or not pair.is_one_op:
         yield from own or alike
         return
     others = (call for _, call in recorded)

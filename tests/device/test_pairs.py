@@ -144,6 +144,26 @@ def test_what_an_op_keeps_from_call_to_call(own: Body, other: Body, agreement: A
     )
 
 
+def test_what_is_no_longer_the_same_each_time() -> None:
+    call = asked([3, 4, 5])
+    assert pair_of(by_chance, add).compare(call).agreement is Agreement.DIFFERS
+    assert pair_of(add, by_chance).compare(call).agreement is Agreement.NOT_COMPARED
+    calls = [0]
+
+    def counted(arrays: list[np.ndarray]) -> None:
+        add(arrays)
+        arrays[2][-1] += calls[0]
+        calls[0] += 1
+
+    # What is another with each call is the same with each first one.
+    pair = pair_of(counted)
+    assert pair.gives_result(0, call)
+    assert pair.compare(call).agreement is Agreement.AGREES
+    # On other hardware it may well be.
+    copies = Pair("f", Written(by_chance), Written(add), for_other_hardware=True)
+    assert copies.compare(call).agreement is Agreement.NOT_COMPARED
+
+
 def test_what_is_overwritten() -> None:
     pair = pair_of(add)
     call = asked([3, 4, 5])
@@ -246,8 +266,7 @@ def test_the_types_in_which_an_op_takes_its_floats() -> None:
     narrow = Pair("f", sides[0], Written(ignore, ("float32",)), texts)
     assert find_retypings(narrow, call) == []
     # Of copies only those are known that tests show.
-    pair.show(call, of_copy=True)
-    assert pair.types == []
+    assert Pair("f", *sides, texts, for_other_hardware=True).types == []
 
 
 class Optional(Written):
@@ -307,8 +326,8 @@ def test_a_difference_in_what_no_call_gives() -> None:
     # What one call gives is left to itself, and of copies for other hardware nothing is made up.
     given = Call("f", names, [lens, lens, lens, out])
     assert find_fillings(pair, [*calls, given]) == []
-    pair.show(given, of_copy=True)
-    assert find_fillings(pair, calls) == []
+    copies = Pair("f", Rows(1), Rows(0), for_other_hardware=True)
+    assert find_fillings(copies, calls) == []
 
 
 class Missing(Written):
