@@ -207,11 +207,11 @@ def find_fillings(pair: Pair, calls: Sequence[Call]) -> list[Filling]:
         for place, value in reversed(list(enumerate(values)))
         if isinstance(value, HostTensor)
     }
-    donors = sorted(kinds.values())
+    donors = list(product(sorted(kinds.values()), (False, True)))
     found = []
     for chosen in dict.fromkeys((*((place,) for place in places), places)):
         ways = islice(product(donors, repeat=len(chosen)), _MOST_FILLINGS)
-        fillings = (Filling(chosen, way) for way in ways)
+        fillings = (Filling(chosen, *zip(*way, strict=True)) for way in ways if way)
         taken = (way for way in fillings if gives_result(pair, 1, reform(calls[0], way)))
         found += islice(taken, _FEW_FILLINGS)
     return found

@@ -15,7 +15,7 @@ from kernels.emulator.library import HostTensor, MissingPart, OpError, OpSignatu
 from kernels.emulator.recording import Call
 from kernels.emulator.replaying import compare, make_call
 from kernels.emulator.siblings import Agreement, Pair
-from kernels.emulator.variation import find_difference, find_fillings, find_retypings
+from kernels.emulator.variation import find_difference, find_fillings, find_retypings, reform
 
 Body = Callable[[list[np.ndarray]], None]
 _NAMES = ("lens", "flags", "out")
@@ -316,13 +316,19 @@ def test_a_difference_in_what_no_call_gives() -> None:
     calls = [Call("f", names, [lens, None, None, out]), Call("f", names, [out, None, None, lens])]
     pair = Pair("f", Rows(1), Rows(0))
     # Either alone is refused; there is one kind of tensor to give.
-    assert find_fillings(pair, calls) == [Filling((1, 2), (0, 0))]
+    assert find_fillings(pair, calls) == [
+        Filling((1, 2), (0, 0), (False, False)),
+        Filling((1, 2), (0, 0), (False, True)),
+    ]
     found = find_difference(pair, calls, 50, Counter())
     assert found is not None
     assert not found.call.is_shown
     flags, more = found.call.values[1:3]
     assert isinstance(flags, HostTensor) and isinstance(more, HostTensor)
     assert more.array.tolist() == [3, 4, 5]
+    with_zeros = reform(calls[0], Filling((1,), (0,), (True,)))
+    assert isinstance(with_zeros.values[1], HostTensor)
+    assert with_zeros.values[1].array.tolist() == [0, 0, 0]
     # What one call gives is left to itself, and of copies for other hardware nothing is made up.
     given = Call("f", names, [lens, lens, lens, out])
     assert find_fillings(pair, [*calls, given]) == []
