@@ -57,8 +57,8 @@ class Retyping:
 
 @dataclass(frozen=True)
 class Filling:
-    """What no call gives at `places` is a copy of the tensors at `donors`, each with its numbers or
-    with nothing but 0."""
+    """What no call gives at `places` is made of the tensors at `donors`: each has its numbers from
+    the last to the first, so that it is told from it, or nothing but 0."""
 
     places: tuple[int, ...]
     donors: tuple[int, ...]
@@ -69,7 +69,8 @@ class Filling:
         for place, donor, is_zero in zip(self.places, self.donors, self.are_zero, strict=True):
             value = values[donor]
             if isinstance(value, HostTensor):
-                array = np.zeros_like(value.array) if is_zero else value.array.copy()
+                reverse = value.array.reshape(-1)[::-1].reshape(value.array.shape)
+                array = np.zeros_like(reverse) if is_zero else reverse.copy()
                 values[place] = HostTensor(array, value.dtype, value.on_host)
 
 

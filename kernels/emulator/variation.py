@@ -194,8 +194,8 @@ def find_retypings(pair: Pair, call: Call) -> list[Retyping]:
 
 
 def find_fillings(pair: Pair, calls: Sequence[Call]) -> list[Filling]:
-    """The ways in which the op takes what all calls leave out: one tensor, or all at once, as
-    copies of others of the call. Of copies for other hardware only that is known which tests
+    """The ways in which the op takes what all calls leave out: one tensor, or all at once, made
+    of others of the call. Of copies for other hardware only that is known which tests
     show."""
     values = calls[0].values
     columns = zip(*(call.values for call in calls), strict=False)
