@@ -57,17 +57,21 @@ class Retyping:
 
 @dataclass(frozen=True)
 class Filling:
-    """What no call gives at `places` is a copy of the tensors at `donors`."""
+    """What no call gives at `places` is made of the tensors at `donors`: each has its numbers from
+    the last to the first, so that it is told from it, or nothing but 0."""
 
     places: tuple[int, ...]
     donors: tuple[int, ...]
+    are_zero: tuple[bool, ...]
 
     def apply(self, values: list[Value]) -> None:
         """Give what is left out."""
-        for place, donor in zip(self.places, self.donors, strict=True):
+        for place, donor, is_zero in zip(self.places, self.donors, self.are_zero, strict=True):
             value = values[donor]
             if isinstance(value, HostTensor):
-                values[place] = HostTensor(value.array.copy(), value.dtype, value.on_host)
+                reverse = value.array.reshape(-1)[::-1].reshape(value.array.shape)
+                array = np.zeros_like(reverse) if is_zero else reverse.copy()
+                values[place] = HostTensor(array, value.dtype, value.on_host)
 
 
 @dataclass(frozen=True)

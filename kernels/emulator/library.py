@@ -113,7 +113,7 @@ class Library:
     ) -> None:
         self._prefix = prefix
         self._libraries = libraries
-        self._missing = ""
+        self._told = ""
         self._loader = Loader(libraries, namesakes=namesakes)
         self._runtime = self._loader.load(runtime)
         self._runtime.emulator_register_with(prefix.encode())
@@ -161,15 +161,18 @@ class Library:
 
     def error(self, said: str) -> OpError:
         """The error of an op that came to no end, by what it `said` of it."""
-        self._missing = self.take_missing()
-        return MissingPart(self._missing) if self._missing else OpError(said)
+        missing = self._ask_missing()
+        self._told = missing or self._told
+        return MissingPart(missing) if missing else OpError(said)
 
     def take_missing(self) -> str:
         """What ops came to that the emulator does not have, since this was asked before: an error
         that told of it may have been caught."""
-        missing = str(self._runtime.emulator_missing().decode("utf-8", "replace"))
-        told, self._missing = self._missing, ""
-        return missing or told
+        told, self._told = self._told, ""
+        return self._ask_missing() or told
+
+    def _ask_missing(self) -> str:
+        return str(self._runtime.emulator_missing().decode("utf-8", "replace"))
 
     def set_schedule(self, seed: int) -> None:
         """The order of threads for ops that are not called from here."""

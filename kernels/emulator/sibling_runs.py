@@ -10,6 +10,7 @@ from typing import Any
 from kernels.emulator.apart import compare_apart
 from kernels.emulator.events import Events
 from kernels.emulator.job_ops import load_ops
+from kernels.emulator.made_calls import make_calls
 from kernels.emulator.recording import Call, load_call
 from kernels.emulator.replaying import show_inputs, size_of
 from kernels.emulator.siblings import Agreement, Comparison, Pair
@@ -21,7 +22,8 @@ def run_siblings(job: dict[str, Any]) -> None:
     with `job["apart"]` each in a process of its own.
 
     `job["texts"]` are the files of the sources of either side. An op that no test calls is given
-    the calls of another one that takes the same parameters.
+    the calls of another one that takes the same parameters, or, before and after a change, calls
+    that are made of others.
     """
     events = Events(Path(job["events"]))
     try:
@@ -58,26 +60,35 @@ def _pair(job: dict[str, Any]) -> Pair:
         [Path(path).read_text("utf-8", "replace") for path in job["texts"][side]]
         for side in ("own", "copy")
     ]
-    return Pair(job["op"], own, copy_of_it, texts)
+    # With itself as it was before an op has no forms of its own.
+    is_copy = bool(job["copy_label"])
+    return Pair(job["op"], own, copy_of_it, texts, for_other_hardware=is_copy)
 
 
 def _calls_for(job: dict[str, Any], pair: Pair) -> Iterator[tuple[Path, Call]]:
-    """The recorded calls of the op; where there are none, those of ops with all its parameters."""
+    """The recorded calls of the op; where there are none, those of ops with all its parameters;
+    where there are none either, those that can be made."""
     recorded = []
     for path in sorted(Path(job["calls"]).glob("*.npz")):
         if path.name not in job["left_out"]:
             recorded.append((path, load_call(path)))
     own = [(path, call) for path, call in recorded if call.op == job["op"]]
     for path, call in own:
-        label = job["copy_label"]
-        # With itself as it was before an op has no forms of its own.
-        if label:
-            pair.show(call, of_copy=path.name.startswith(label))
-    if own:
-        yield from own
+        if not pair.is_one_op:
+            pair.show(call, of_copy=path.name.startswith(job["copy_label"]))
+    alike = [
+        (path, call)
+        for path, call in recorded
+        if pair.parameters and pair.parameters <= set(call.parameters)
+    ]
+    if own or alike or not pair.is_one_op:
+        yield from own or alike
         return
-    for path, call in recorded:
-        if pair.parameters and pair.parameters <= set(call.parameters):
+    others = (call for _, call in recorded)
+    made = make_calls(job["op"], pair.parameters, pair.texts_before, others)
+    for number, call in enumerate(made):
+        path = Path(f"made-{number}")
+        if path.name not in job["left_out"]:
             yield path, call
 
 

@@ -85,10 +85,17 @@ _Form = tuple[str, int]
 
 
 class Pair:
-    """An op and its copy; `texts` are the sources of each."""
+    """An op and its copy, for other hardware or as it was before a change; `texts` are the sources
+    of each."""
 
     def __init__(
-        self, op: str, own: Ops, other: Ops, texts: Sequence[Sequence[str]] = ((), ())
+        self,
+        op: str,
+        own: Ops,
+        other: Ops,
+        texts: Sequence[Sequence[str]] = ((), ()),
+        *,
+        for_other_hardware: bool = False,
     ) -> None:
         self._op = op
         self._sides = ((own, own.ops()[op]), (other, other.ops()[op]))
@@ -97,6 +104,7 @@ class Pair:
             texts[1], names[1], names[0]
         )
         self._texts = texts
+        self.is_one_op = not for_other_hardware
         self._forms: tuple[dict[str, set[_Form]], ...] = ({}, {})
         self._readings: tuple[list[TakenOnce | TakenByEach], ...] | None = None
         self._beginning = Beginning(lambda asked: self._run(*asked))
@@ -129,9 +137,9 @@ class Pair:
         return sorted(set.intersection(*named) & set(FLOATS)) if self.is_one_op else []
 
     @property
-    def is_one_op(self) -> bool:
-        """Whether the sides are one op before and after a change, and no copies."""
-        return not any(self._forms)
+    def texts_before(self) -> Sequence[str]:
+        """The sources of the side that is right."""
+        return self._texts[1]
 
     @property
     def stand_ins(self) -> dict[str, str]:
@@ -206,7 +214,9 @@ class Pair:
         # Only a difference has to be sure: that each side alone is of one mind.
         unsure: set[str] = set()
         for number, result in enumerate((own, other)) if found else ():
-            unsure |= self._unstable(number, call, values[number], result, run)
+            # Of one op before and after a change, what was of one mind and is no longer differs.
+            if number or not self.is_one_op or run != self._run_from_beginning:
+                unsure |= self._unstable(number, call, values[number], result, run)
         return _Seen({name: own[name] for name in names}, found, unsure)
 
     def gives_result(self, number: int, call: Call) -> bool:

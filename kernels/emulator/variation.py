@@ -194,8 +194,8 @@ def find_retypings(pair: Pair, call: Call) -> list[Retyping]:
 
 
 def find_fillings(pair: Pair, calls: Sequence[Call]) -> list[Filling]:
-    """The ways in which the op takes what all calls leave out: one tensor, or all at once, as
-    copies of others of the call. Of copies for other hardware only that is known which tests
+    """The ways in which the op takes what all calls leave out: one tensor, or all at once, made
+    of others of the call. Of copies for other hardware only that is known which tests
     show."""
     values = calls[0].values
     columns = zip(*(call.values for call in calls), strict=False)
@@ -207,11 +207,11 @@ def find_fillings(pair: Pair, calls: Sequence[Call]) -> list[Filling]:
         for place, value in reversed(list(enumerate(values)))
         if isinstance(value, HostTensor)
     }
-    donors = sorted(kinds.values())
+    donors = list(product(sorted(kinds.values()), (False, True)))
     found = []
     for chosen in dict.fromkeys((*((place,) for place in places), places)):
         ways = islice(product(donors, repeat=len(chosen)), _MOST_FILLINGS)
-        fillings = (Filling(chosen, way) for way in ways)
+        fillings = (Filling(chosen, *zip(*way, strict=True)) for way in ways if way)
         taken = (way for way in fillings if gives_result(pair, 1, reform(calls[0], way)))
         found += islice(taken, _FEW_FILLINGS)
     return found

@@ -64,6 +64,8 @@ _FORKS = f"{_EMULATOR}forks.py"
 _ROW_IDS = f"{_EMULATOR}row_ids.py"
 _FLOAT_ROWS = f"{_EMULATOR}float_rows.py"
 _ASKED = f"{_EMULATOR}asked_numbers.py"
+_MADE = f"{_EMULATOR}made_calls.py"
+_SIBLING_JOB = f"{_EMULATOR}sibling_runs.py"
 _LINKED = f"{_EMULATOR}linked.py"
 _WORKSPACE = "bot/device/workspace.py"
 _SIBLING_RUNS = "bot/device/siblings.py"
@@ -92,10 +94,11 @@ _BESIDE = "test_needs.py"
 _DEATHS = "test_deaths.py"
 _SAID = "test_deaths.py::test_what_a_sanitizer_saw_is_the_same_each_time"
 _STATE = "test_state.py"
-_LINKER = "test_needs.py::test_what_the_linker_alone_needs"
-_STRIDES = "test_runtime.py::test_a_tensor_with_strides"
+_LINKER = "test_needs.py::test_what_the_linker_alone_needs_is_built_too"
+_MADE_UP = "test_made_calls.py"
+_STRIDES = "test_runtime.py::test_a_tensor_with_strides_of_its_own"
 _FILES = "test_workspace.py"
-_WATCHED = "test_command.py::test_what_only_a_sanitizer_sees"
+_WATCHED = "test_command.py::test_what_only_a_sanitizer_sees_of_a_varied_input"
 ALL = (
     Broken(_CUB, "static_cast<bool>(flags[i])", "!flags[i]", _SELECTED),
     Broken(_CUB, "static_cast<bool>(predicate(in[i]))", "true", _SELECTED),
@@ -170,11 +173,17 @@ ALL = (
     Broken(_SIBLINGS, "seed if number else 0", "seed", _PAIRS),
     Broken(_SIBLINGS, "and not call.is_shown ", "", _PAIRS),
     Broken(_SIBLINGS, "and not rooms.are_whole()", "and False", _PAIRS),
-    Broken(_SIBLINGS, "return not any(self._forms)", "return True", _PAIRS),
+    Broken(_SIBLINGS, "self.is_one_op = not for_other_hardware", "self.is_one_op = True", _PAIRS),
     Broken(_SIBLINGS, "wanted=call.has_other_types", "wanted=False", _PAIRS),
     Broken(_REPLAYING, "if first.is_missing or second.is_missing:", "if False:", _PAIRS),
     Broken(_REPLAYING, "(memory[-_ROOM:] == self._byte).all()", "True", _PAIRS),
     Broken(_MAIN, "        wanted = sources_to_link", "        wanted = set()  #", _LINKER),
+    Broken(_MADE, "_LEAST = 2", "_LEAST = 1", _MADE_UP, "made_of"),
+    Broken(_MADE, "len(types) != 1 or ", "", _MADE_UP, "made_of"),
+    Broken(_MADE, "1 + max(asked, default=0)", "1", _MADE_UP),
+    Broken(_SIBLING_JOB, "pair.texts_before, others)", "(), others)", _MADE_UP),
+    Broken(_SIBLINGS, "if number or not self.is_one_op or run", "if True or run", _PAIRS),
+    Broken(_SIBLINGS, " or run != self._run_from_beginning:", ":", _PAIRS),
     Broken(_LINKED, "return max(alike", "return min(alike", _LINKER),
     Broken(_WORKSPACE, "return self.tree.read(name) == data", "return True", _FILES),
     Broken(_TENSOR, "last >= numel()", "last > numel()", _STRIDES),
@@ -185,11 +194,11 @@ ALL = (
     Broken(_MAIN, '(sanitizer, "libstdc++.so.6")', "(sanitizer,)", _NOT_HERE),
     Broken(
         _LIBRARY,
-        "MissingPart(self._missing) if self._missing else OpError(said)",
+        "MissingPart(missing) if missing else OpError(said)",
         "OpError(said)",
         _NOT_HERE,
     ),
-    Broken(_LIBRARY, "return missing or told", "return missing", _CAUGHT),
+    Broken(_LIBRARY, "return self._ask_missing() or told", "return self._ask_missing()", _CAUGHT),
     Broken(_TESTING, "missing := self._library.take_missing()", 'missing := ""', _CAUGHT),
     Broken(_TENSOR, "if (emulator::types_are_checked()) check_type<T>();", "", _OTHER_TYPES),
     Broken(_FUNCTIONAL, "others + pairs[::-1]", "others + pairs", _PADDING),

@@ -15,7 +15,7 @@ from kernels.emulator.library import HostTensor, MissingPart, OpError, OpSignatu
 from kernels.emulator.recording import Call
 from kernels.emulator.replaying import compare, make_call
 from kernels.emulator.siblings import Agreement, Pair
-from kernels.emulator.variation import find_difference, find_fillings, find_retypings
+from kernels.emulator.variation import find_difference, find_fillings, find_retypings, reform
 
 Body = Callable[[list[np.ndarray]], None]
 _NAMES = ("lens", "flags", "out")
@@ -144,6 +144,26 @@ def test_what_an_op_keeps_from_call_to_call(own: Body, other: Body, agreement: A
     )
 
 
+def test_what_is_no_longer_the_same_each_time() -> None:
+    call = asked([3, 4, 5])
+    assert pair_of(by_chance, add).compare(call).agreement is Agreement.DIFFERS
+    assert pair_of(add, by_chance).compare(call).agreement is Agreement.NOT_COMPARED
+    calls = [0]
+
+    def counted(arrays: list[np.ndarray]) -> None:
+        add(arrays)
+        arrays[2][-1] += calls[0]
+        calls[0] += 1
+
+    # What is another with each call is the same with each first one.
+    pair = pair_of(counted)
+    assert pair.gives_result(0, call)
+    assert pair.compare(call).agreement is Agreement.AGREES
+    # On other hardware it may well be.
+    copies = Pair("f", Written(by_chance), Written(add), for_other_hardware=True)
+    assert copies.compare(call).agreement is Agreement.NOT_COMPARED
+
+
 def test_what_is_overwritten() -> None:
     pair = pair_of(add)
     call = asked([3, 4, 5])
@@ -246,8 +266,7 @@ def test_the_types_in_which_an_op_takes_its_floats() -> None:
     narrow = Pair("f", sides[0], Written(ignore, ("float32",)), texts)
     assert find_retypings(narrow, call) == []
     # Of copies only those are known that tests show.
-    pair.show(call, of_copy=True)
-    assert pair.types == []
+    assert Pair("f", *sides, texts, for_other_hardware=True).types == []
 
 
 class Optional(Written):
@@ -297,18 +316,24 @@ def test_a_difference_in_what_no_call_gives() -> None:
     calls = [Call("f", names, [lens, None, None, out]), Call("f", names, [out, None, None, lens])]
     pair = Pair("f", Rows(1), Rows(0))
     # Either alone is refused; there is one kind of tensor to give.
-    assert find_fillings(pair, calls) == [Filling((1, 2), (0, 0))]
+    assert find_fillings(pair, calls) == [
+        Filling((1, 2), (0, 0), (False, False)),
+        Filling((1, 2), (0, 0), (False, True)),
+    ]
     found = find_difference(pair, calls, 50, Counter())
     assert found is not None
     assert not found.call.is_shown
     flags, more = found.call.values[1:3]
     assert isinstance(flags, HostTensor) and isinstance(more, HostTensor)
-    assert more.array.tolist() == [3, 4, 5]
+    assert more.array.tolist() == [5, 4, 3]
+    with_zeros = reform(calls[0], Filling((1,), (0,), (True,)))
+    assert isinstance(with_zeros.values[1], HostTensor)
+    assert with_zeros.values[1].array.tolist() == [0, 0, 0]
     # What one call gives is left to itself, and of copies for other hardware nothing is made up.
     given = Call("f", names, [lens, lens, lens, out])
     assert find_fillings(pair, [*calls, given]) == []
-    pair.show(given, of_copy=True)
-    assert find_fillings(pair, calls) == []
+    copies = Pair("f", Rows(1), Rows(0), for_other_hardware=True)
+    assert find_fillings(copies, calls) == []
 
 
 class Missing(Written):

@@ -229,19 +229,20 @@ PD_BUILD_STATIC_OP(large)
     .Inputs({"values"}).Outputs({"out"}).Attrs({"bytes: int64_t", "allowed: int64_t"})
     .SetKernelFn(PD_KERNEL(Large));
 
-// Of what lies one after another in memory, every other number stands in the next column.
-std::vector<paddle::Tensor> Columns(const paddle::Tensor& values, int64_t step) {
+// The next number of a column lies `row` behind, and of a row `step`.
+std::vector<paddle::Tensor> Columns(const paddle::Tensor& values, int64_t row, int64_t step) {
   phi::DenseTensor dense;
   dense.Resize({2, 3});
   dense.AllocateFrom(nullptr, values.dtype());
-  dense.set_strides({1, step});
+  dense.set_strides({row, step});
   paddle::Tensor columns(std::make_shared<phi::DenseTensor>(dense));
   if (columns.is_contiguous() || columns.strides()[1] != step) throw std::runtime_error("not its strides");
   std::memcpy(columns.data(), values.data(), values.bytes());
   return {columns};
 }
 PD_BUILD_STATIC_OP(columns)
-    .Inputs({"values"}).Outputs({"out"}).Attrs({"step: int64_t"}).SetKernelFn(PD_KERNEL(Columns));
+    .Inputs({"values"}).Outputs({"out"})
+    .Attrs({"row: int64_t", "step: int64_t"}).SetKernelFn(PD_KERNEL(Columns));
 
 std::vector<paddle::Tensor> Nothing(const paddle::Tensor& values) {
   return {values, paddle::Tensor()};
@@ -308,12 +309,16 @@ def test_a_tensor_that_an_op_did_not_make_has_no_elements(library: Library) -> N
 @needs_compiler
 def test_a_tensor_with_strides_of_its_own(library: Library) -> None:
     values = tensor([1, 2, 3, 4, 5, 6], "int32")
-    [columns] = library.call("columns", [values, 2])
+    [columns] = library.call("columns", [values, 1, 2])
     assert isinstance(columns, HostTensor)
     assert columns.array.tolist() == [[1, 3, 5], [2, 4, 6]]
     assert not columns.array.flags.c_contiguous
     with pytest.raises(MissingPart, match="leave a tensor's own memory"):
-        library.call("columns", [values, 3])
+        library.call("columns", [values, 2, 2])
+    # The next error is its own.
+    with pytest.raises(OpError, match="takes 3 arguments") as raised:
+        library.call("columns", [values])
+    assert not isinstance(raised.value, MissingPart)
 
 
 @needs_compiler
