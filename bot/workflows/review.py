@@ -107,12 +107,16 @@ def set_aside(job: ReviewJob, head: str, result: Json) -> None:
 
 @step
 def read_pull(job: ReviewJob) -> Json | None:
-    """What the pull request is now; None where there is nothing to review any more."""
+    """What the pull request is now; None where there is nothing to review any more.
+
+    Of a push that another one followed GitHub is not asked: who pushes all the time would spend the
+    requests of the whole installation.
+    """
     context = current_context()
+    if not context.store.is_latest(_key(job), job.id):
+        return None
     pull = _client(job).get_new(job.place.path)
     if pull["state"] != "open" or pull["draft"]:
-        return None
-    if not context.store.is_latest(_key(job), job.id):
         return None
     return {
         "head": pull["head"]["sha"],

@@ -207,7 +207,7 @@ def _limits(fake: FakeGitHub) -> dict[str, str]:
         "date": formatdate(usegmt=True),
         "x-ratelimit-limit": str(fake.rate_limit),
         "x-ratelimit-remaining": str(max(0, fake.rate_remaining)),
-        "x-ratelimit-reset": str(int(time.time()) + 2),
+        "x-ratelimit-reset": str(int(fake.rate_reset) + 1),
         "x-ratelimit-resource": "core",
         "x-github-api-version-selected": "2026-03-10",
     }
@@ -299,6 +299,9 @@ def _check_token(call: Call, value: str, permissions: dict[str, str]) -> Answer 
     call.token = call.fake.token(value)
     if call.token is None:
         return BAD_CREDENTIALS
+    if time.time() >= call.fake.rate_reset:
+        call.fake.rate_remaining = call.fake.rate_limit
+        call.fake.rate_reset = time.time() + 3600
     call.fake.rate_remaining -= 1
     if call.fake.rate_remaining < 0:
         return Answer(

@@ -92,7 +92,9 @@ class FakeGitHub:
         self.violations: list[str] = []
         self.faults: list[Fault] = []
         self.content_writes: list[float] = []
+        # Of the requests of an hour, which all installations here have together.
         self.rate_limit = self.rate_remaining = 5000
+        self.rate_reset = time.time() + 3600
         self.webhook_url = ""
         self.webhook_secret = "s3cret"
         self.webhook_config = {"content_type": "json", "secret": "********", "insecure_ssl": "0"}

@@ -68,6 +68,17 @@ def installed(fake: FakeGitHub, **permissions: str) -> httpx.Client:
     return client(fake, answer.json()["token"])
 
 
+def test_the_requests_of_an_hour_come_back(fake, pull):
+    reader = installed(fake)
+    fake.rate_remaining = 0
+    refused = reader.get(API)
+    assert refused.status_code == 403 and refused.headers["x-ratelimit-remaining"] == "0"
+    assert 3500 < int(refused.headers["x-ratelimit-reset"]) - time.time() <= 3601
+    fake.rate_reset = time.time()
+    assert reader.get(API).status_code == 200
+    assert fake.rate_remaining == fake.rate_limit - 1
+
+
 def review(fake: FakeGitHub, **comment: object) -> httpx.Response:
     body = {
         "body": "",

@@ -164,6 +164,21 @@ def test_a_long_queue_of_one_is_no_longer_way_for_another(fake, bot):
     assert sum(bool(answers(fake, pulls[0], one)) for one in asked) < 20
 
 
+def test_of_pushes_that_others_followed_github_is_not_asked(fake, bot):
+    """Who pushes all the time would spend the requests that an installation has in an hour."""
+    repo = small(fake)
+    bot.start("--role", "web")
+    pull = people.open_pull(fake, repo, "feature", author="mallory")
+    for number in range(20):
+        text = f"STEP = {number}\n"
+        head = repo.git.commit("feature", {"engine/step.py": text}, parent="feature")
+        people.push(fake, repo, pull, head)
+    bot.run("worker")
+    until(lambda: ended(repo, pull.head_sha))
+    asked = [r for r in fake.requests if r.path.endswith(f"/pulls/{pull.number}")]
+    assert len(asked) < 8
+
+
 def test_one_account_has_one_place_in_however_many_repositories(fake, bot):
     """A worker has two; who fills as many repositories with work leaves one of them to others."""
     stranger = [small(fake), small(fake)]
