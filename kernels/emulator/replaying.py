@@ -61,7 +61,7 @@ def run_replay(job: dict[str, Any]) -> None:
         events.write({"event": "call", "op": op, "call": path.name})
         seeds = job["seeds"]
         first = beginning.ask((call, seeds[0])) or _DIED
-        _save(results / path.name, first)
+        save_outcome(results / path.name, first)
         for seed in seeds[1:] if first is not _DIED else ():
             if not compare(first, make_call(library, call, seed), seeds[0], seed):
                 continue
@@ -69,7 +69,7 @@ def run_replay(job: dict[str, Any]) -> None:
             if difference:
                 events.write(_event("race", call, difference, seed, path.name))
                 break
-        base = _load(Path(job["against"]) / path.name) if job.get("against") else None
+        base = load_outcome(Path(job["against"]) / path.name) if job.get("against") else None
         if base is not None and known[op].parameters == call.parameters:
             events.write({"event": "against", "op": op, "call": path.name})
             difference = compare(base, first, 0, 0)
@@ -245,14 +245,16 @@ def show(value: Any) -> str:
     return str(value)
 
 
-def _save(path: Path, outcome: Outcome) -> None:
+def save_outcome(path: Path, outcome: Outcome) -> None:
+    """Write an outcome."""
     arrays = {f"t{number}": tensor.array for number, tensor in enumerate(outcome.tensors)}
     kinds = np.array([tensor.dtype for tensor in outcome.tensors] or [""])
     error = {"error": np.array(outcome.error), "is_missing": np.array(outcome.is_missing)}
     np.savez(path, kinds=kinds, **error, **arrays)
 
 
-def _load(path: Path) -> Outcome | None:
+def load_outcome(path: Path) -> Outcome | None:
+    """An outcome that was written; None where there is no such file."""
     if not path.is_file():
         return None
     with np.load(path, allow_pickle=False) as file:

@@ -74,7 +74,7 @@ def find_difference(
     `counts` gets the number of inputs that agreed, differed, or were not compared. `compare` is how
     an input is given to both.
     """
-    shown = _chosen(calls)
+    shown = small_calls(calls)
     if not shown:
         return None
     rules = find_preconditions(shown, partial(is_overwritten, pair))
@@ -94,7 +94,7 @@ def find_difference(
     until = time.monotonic() + _LONGEST
     seen = {_key(call) for call in shown}
     tried = 0
-    attempts = _attempts(len(shown), useful_kinds(shown, freedom), forms)
+    attempts = draw_attempts(len(shown), useful_kinds(shown, freedom), forms)
     for attempt in islice(attempts, _MOST_FOR_ONE * most):
         call = made(attempt)
         if _key(call) in seen:
@@ -135,7 +135,7 @@ def _changes_any(
     return False
 
 
-def _attempts(
+def draw_attempts(
     count: int, kinds: Sequence[str], forms: Sequence[Retyping | Filling]
 ) -> Iterator[Attempt]:
     """Always the same ones, by chance, first each form with nothing else. Of 300 that Hypothesis
@@ -161,7 +161,7 @@ def _smaller(attempt: Attempt) -> Iterator[Attempt]:
                     yield Attempt(index, edits, form)
 
 
-def _chosen(calls: Sequence[Call]) -> list[Call]:
+def small_calls(calls: Sequence[Call]) -> list[Call]:
     """The small ones that take the same parameters as most of them, the smallest first."""
     small = [call for call in calls if size_of(call.values) <= _LARGEST_CALL]
     if not small:

@@ -51,12 +51,19 @@ def _new_reads(change: ChangeSet, config: Config) -> Iterator[ModuleRead]:
 
 
 def _stale_reads(change: ChangeSet, config: Config) -> Iterator[ModuleRead]:
+    for unit, name in _names_gone(change, config):
+        for path in product_files(name, change, config):
+            for read in _reads_of(name, change.unit(path), change):
+                if read.module.path == unit.path:
+                    yield read
+
+
+def _names_gone(change: ChangeSet, config: Config) -> Iterator[tuple[SourceFile, str]]:
+    """The files of the change, and each name that one had at its top level and has no more."""
     for unit, base_unit in changed_files(change, config, "python"):
-        for name in sorted(names_lost(base_unit, unit)) if base_unit is not None else ():
-            for path in product_files(name, change, config):
-                for read in _reads_of(name, change.unit(path), change):
-                    if read.module.path == unit.path:
-                        yield read
+        if base_unit is not None:
+            for name in sorted(names_lost(base_unit, unit)):
+                yield unit, name
 
 
 def _reads_of(name: str, unit: SourceFile | None, change: ChangeSet) -> Iterator[ModuleRead]:

@@ -29,14 +29,14 @@ are not reported: shapes seldom depend on more than the first parameters.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.source_file import Function, Param, SourceFile
 from checks.lang.python.text import REFUSED
 
 ID = "sync.unfit-fake"
@@ -55,12 +55,16 @@ class _Pair:
     @property
     def difference(self) -> tuple[str, ...]:
         """The parameters that only one of the two has, where their numbers differ."""
-        params, others = ([p.name for p in f.params] for f in (self.op, self.fake))
-        kinds = {p.kind for f in (self.op, self.fake) for p in f.params}
-        if len(params) == len(others) or kinds & {"args", "kwargs"}:
+        op, fake = self.op.params, self.fake.params
+        takes_any = any(param.kind in ("args", "kwargs") for param in (*op, *fake))
+        if takes_any or len(op) == len(fake):
             return ()
-        longer, shorter = (params, others) if len(params) > len(others) else (others, params)
-        return tuple(name for name in longer if not any(_is_same(name, one) for one in shorter))
+        shorter, longer = sorted((op, fake), key=len)
+        return tuple(param.name for param in longer if not _is_among(param.name, shorter))
+
+
+def _is_among(name: str, params: Sequence[Param]) -> bool:
+    return any(_is_same(name, param.name) for param in params)
 
 
 def _is_same(name: str, other: str) -> bool:

@@ -18,9 +18,10 @@ from pathlib import Path
 from kernels.emulator.forks import in_child
 from kernels.emulator.library import Library
 from kernels.emulator.recording import Call, load_call
-from kernels.emulator.replaying import Outcome, make_call
-from tests.device.on_gpu.outcomes import save
+from kernels.emulator.replaying import Outcome, make_call, save_outcome
 
+# Orders of threads: what differs between them a GPU may give either way.
+SCHEDULES = (0, 1, 2)
 _DIED = Outcome([], "the process died")
 # Seconds for all calls of one op: the emulator may take minutes for one.
 _LONGEST = 600.0
@@ -56,11 +57,13 @@ def main() -> None:
     """Make the calls of one op."""
     folder, where, seeds, op = Path(sys.argv[1]), *sys.argv[2:]
     libraries = OpLibraries(**json.loads((folder / f"{where}.json").read_text("utf-8")))
+    for seed in seeds.split(","):
+        (folder / f"{where}-{seed}").mkdir(exist_ok=True)
     for path in sorted((folder / "calls").rglob("*.npz")):
         call = load_call(path)
         for seed in seeds.split(",") if call.op == op else ():
             outcome = in_child(partial(_outcome, libraries, call, int(seed))) or _DIED
-            save(outcome, folder / f"{where}-{seed}" / path.name)
+            save_outcome(folder / f"{where}-{seed}" / path.name, outcome)
 
 
 def _outcome(libraries: OpLibraries, call: Call, seed: int) -> Outcome:

@@ -12,9 +12,9 @@ import numpy as np
 
 from kernels.emulator.library import HostTensor
 from kernels.emulator.recording import load_call
-from kernels.emulator.replaying import Outcome, compare
+from kernels.emulator.replaying import Outcome, compare, load_outcome
 from tests.device.arguments import write_result
-from tests.device.on_gpu.outcomes import SCHEDULES, load
+from tests.device.on_gpu.calls import SCHEDULES
 
 SAME, ROUNDED, BY_ORDER, BOTH_FAIL, DIFFERS = (
     "the same bits",
@@ -36,12 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     told: dict[str, list[str]] = defaultdict(list)
     for path in sorted((args.folder / "calls").rglob("*.npz")):
-        gpu = args.folder / "gpu-0" / path.name
-        emulated = [args.folder / f"emulated-{seed}" / path.name for seed in SCHEDULES]
-        if not gpu.is_file() or not emulated[0].is_file():
+        gpu = load_outcome(args.folder / "gpu-0" / path.name)
+        files = [args.folder / f"emulated-{seed}" / path.name for seed in SCHEDULES]
+        emulated = [outcome for outcome in map(load_outcome, files) if outcome is not None]
+        if gpu is None or not emulated:
             continue
         op = load_call(path).op
-        kind, difference = judge(load(gpu), [load(file) for file in emulated])
+        kind, difference = judge(gpu, emulated)
         counts[op][kind] += 1
         if difference and len(told[op]) < _MOST_TOLD:
             told[op].append(f"{path.name}: {difference}")

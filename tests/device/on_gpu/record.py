@@ -6,11 +6,9 @@ import argparse
 import json
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
-
-import numpy as np
 
 from bot.device.build import build_side
 from bot.device.tests import TestPlan, run_files
@@ -20,39 +18,18 @@ from bot.pipeline import open_change
 from bot.reports.device_run import SideBuild
 from checks.core.change import PullRequest
 from kernels.emulator.compiler import RUNTIME
-from kernels.emulator.edits import EDITS, Edit
 from kernels.emulator.includes import SourceRefused, collect
 from kernels.emulator.preconditions import find_preconditions
 from kernels.emulator.recording import Call, Recorder, load_call
 from kernels.emulator.registrations import Bindings
-from kernels.emulator.replaying import size_of
-from kernels.emulator.variation import Freedom, vary
-from tests.device.on_gpu.calls import OpLibraries, make_all
-from tests.device.on_gpu.outcomes import SCHEDULES
+from kernels.emulator.variation import Freedom, draw_attempts, small_calls, useful_kinds, vary
+from tests.device.on_gpu.calls import SCHEDULES, OpLibraries, make_all
 
 _SIDE = "head"
 _LONGEST_TEST = 240.0
 _MOST_CASES = 4
-_MOST_EDITS = 3
-# Elements: larger calls are made as they are.
-_LARGEST_VARIED = 1 << 16
 # Bytes of one recorded call, uncompressed.
 _LARGEST = 20 << 20
-
-
-@dataclass(frozen=True)
-class _Recording:
-    """The calls of each op by name of their file, and the libraries that have the ops."""
-
-    calls: Path
-    build: SideBuild
-
-    def by_op(self) -> dict[str, list[Path]]:
-        """The files of each op's calls."""
-        files = defaultdict(list)
-        for path in sorted(self.calls.glob("*.npz")):
-            files[load_call(path).op].append(path)
-        return files
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -75,12 +52,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     build = build_side(workspace, _SIDE, sources)
     plan = TestPlan(workspace, build, build, _SIDE, 0, True, _LONGEST_TEST, _MOST_CASES)
     run_files(plan, build.tests, lambda file: print(file, flush=True))
-    recording = _Recording(folder / "calls", build)
-    _take_calls(workspace.folder / "jobs", recording.calls)
+    _take_calls(workspace.folder / "jobs", folder / "calls")
     libraries = OpLibraries(build.runtime, _libraries_by_op(build))
-    for op, paths in recording.by_op().items():
+    for op, recorded in _calls_by_op(folder / "calls").items():
         if op in libraries.paths:
-            _vary(op, paths, args.varied, recording.calls)
+            _vary(op, recorded, args.varied, folder / "calls" / "varied")
     make_all(folder.resolve(), libraries, "emulated", SCHEDULES)
     _write_sources(build.root, sources, folder / "sources")
 
@@ -92,6 +68,13 @@ def _take_calls(jobs: Path, calls: Path) -> None:
             shutil.copy(path, calls / f"{number:05}-{path.name}")
 
 
+def _calls_by_op(calls: Path) -> dict[str, list[Call]]:
+    by_op = defaultdict(list)
+    for call in map(load_call, sorted(calls.glob("*.npz"))):
+        by_op[call.op].append(call)
+    return by_op
+
+
 def _libraries_by_op(build: SideBuild) -> dict[str, list[str]]:
     by_op = defaultdict(list)
     modules = set(build.module_libraries)
@@ -101,26 +84,17 @@ def _libraries_by_op(build: SideBuild) -> dict[str, list[str]]:
     return dict(by_op)
 
 
-def _vary(op: str, paths: Sequence[Path], count: int, calls: Path) -> None:
+def _vary(op: str, recorded: Sequence[Call], count: int, folder: Path) -> None:
     """Record inputs made of an op's small calls, as `specbot device compare` makes them."""
-    shown = [call for call in map(load_call, paths) if size_of(call.values) <= _LARGEST_VARIED]
-    shown = [call for call in shown if len(call.values) == len(shown[0].values)]
+    shown = small_calls(recorded)
     if not shown:
         return
-    names = shown[0].parameters
-    recorder = Recorder(calls / "varied", lambda _: names)
-    for number, call in enumerate(_variations(shown, count)):
-        recorder.record(op, call.values, number)
-
-
-def _variations(shown: Sequence[Call], count: int) -> Iterator[Call]:
+    recorder = Recorder(folder, lambda _: shown[0].parameters)
     freedom = Freedom(find_preconditions(shown, lambda _call, _place: False))
-    chance = np.random.default_rng(0)
-    kinds = list(EDITS)
-    for _ in range(count):
-        numbers = chance.integers(0, 1 << 24, (chance.integers(1, _MOST_EDITS + 1), 3))
-        edits = [Edit(str(chance.choice(kinds)), *row) for row in numbers.tolist()]
-        yield vary(shown, int(chance.integers(0, len(shown))), edits, freedom)
+    chosen = draw_attempts(len(shown), useful_kinds(shown, freedom), ())
+    for number, attempt in enumerate(islice(chosen, count)):
+        varied = vary(shown, attempt.index, attempt.edits, freedom)
+        recorder.record(op, varied.values, number)
 
 
 def _write_sources(root: Path, sources: Sequence[str], folder: Path) -> None:

@@ -19,13 +19,6 @@ constexpr size_t kRoom = 0;
 constexpr size_t kRoom = 1 << 16;
 #endif
 
-inline void* allocate(size_t bytes) {
-  void* memory = nullptr;
-  if (posix_memalign(&memory, 256, bytes) != 0) throw std::bad_alloc();
-  return memory;
-}
-inline void release(void* memory) { std::free(memory); }
-
 // Launches have ended when they return.
 inline void wait_for_device() {}
 
@@ -33,9 +26,10 @@ inline int multiprocessors() { return cudaDeviceProp().multiProcessorCount; }
 
 // Memory between two guards, poisoned: a read before the first write is no zero by luck.
 inline std::shared_ptr<unsigned char> fresh_memory(size_t bytes) {
-  auto* memory = static_cast<unsigned char*>(allocate(bytes + 2 * kRoom));
+  void* memory = nullptr;
+  if (posix_memalign(&memory, 256, bytes + 2 * kRoom) != 0) throw std::bad_alloc();
   std::memset(memory, schedule().poison(), bytes + 2 * kRoom);
-  return {memory + kRoom, [](unsigned char* start) { release(start - kRoom); }};
+  return {static_cast<unsigned char*>(memory) + kRoom, [](unsigned char* start) { std::free(start - kRoom); }};
 }
 
 }  // namespace emulator
